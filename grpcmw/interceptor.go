@@ -119,11 +119,16 @@ func (i *interceptor) answer(c call, ps *policies, v *verdict, opening bool) err
 
 // admitted answers a call or the opening of a stream.
 func (i *interceptor) admitted(c call, kept *algo.Lease, ps *policies, v *verdict) (ctx context.Context, trailer metadata.MD, err error) {
-	if err := i.answer(c, ps, v, true); err != nil {
-		return nil, nil, err
+	if !v.Pass() || i.Observe != nil {
+		if err := i.answer(c, ps, v, true); err != nil {
+			return nil, nil, err
+		}
 	}
 	if i.Own.rateTrailers {
 		trailer = rateTrailer(v)
+	}
+	if kept == nil {
+		return c.ctx, trailer, nil
 	}
 	return ps.WithLease(c.ctx, kept, v), trailer, nil
 }
