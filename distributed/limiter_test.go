@@ -37,6 +37,8 @@ func TestResetAndBlock(t *testing.T) {
 	require.LessOrEqual(t, blocked.RetryAfter, time.Hour+time.Millisecond)
 	peek := acquire(t, l, "alice", 0)
 	require.Zero(t, peek.Remaining)
+	peek.Settle(0)
+	peek.Settle(2)
 	require.True(t, remote(t, l, "bob", 1).Allowed)
 	requireTTL(t, server)
 

@@ -99,11 +99,12 @@ func (r *releaser) Settle(h algo.Handle, actual int64) {
 func (r *releaser) correctTo(h algo.Handle, actual int64) {
 	l := (*Limiter)(r)
 	lim := l.load()
-	args := lim.refundArgs(h, max(h.N-actual, 0))
-	if actual > h.N {
-		args = lim.forceArgs(h.Key, h, actual-h.N)
+	switch {
+	case actual > h.N:
+		l.correct(l.redisKey(h.Key), lim, lim.forceArgs(h.Key, h, actual-h.N))
+	case actual < h.N:
+		l.correct(l.redisKey(h.Key), lim, lim.refundArgs(h, h.N-actual))
 	}
-	l.correct(l.redisKey(h.Key), lim, args)
 }
 
 // About is about the limit; a composition does not settle slots.
