@@ -65,11 +65,11 @@ func WaitAll(ctx context.Context, reqs ...Request) (Lease, error) {
 func waitInLine(ctx context.Context, first Request, reqs []Request, wait time.Duration) (lease Lease, err error) {
 	place := line.Join(first.Limiter, first.Key, first.N)
 	defer place.Leave()
+	lease.Reason, lease.RetryAfter = Quota, wait // an estimate, until it has asked
 	if ahead := place.Ahead(); ahead > 0 {
 		first.N = addSaturated(ahead, first.N)
 		wait, lease.RetryAfter = 0, soonest(ctx, first)
 		if err := inTime(ctx, lease.RetryAfter); err != nil {
-			lease.Reason = Quota
 			return lease, err
 		}
 	}

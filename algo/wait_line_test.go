@@ -134,6 +134,29 @@ func TestWaitInLine(t *testing.T) {
 	})
 }
 
+// late is a context whose timer does not come in time.
+type late struct {
+	context.Context
+	deadline time.Time
+}
+
+func (l late) Deadline() (time.Time, bool) { return l.deadline, true }
+
+// A turn that comes after the deadline, before the timer of the context, is a denial for the quota.
+func TestWaitTurnAfterTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := bucket(algo.PerSecond(1))
+		must(t, l, "k", 1)
+		go func() { _, _ = algo.Wait(t.Context(), l, "k", 1) }()
+		synctest.Wait()
+		stolen := time.AfterFunc(time.Second-1, func() { lease := must(t, l, "k", 0); lease.Settle(2) })
+		defer stolen.Stop()
+		lease, err := algo.Wait(late{t.Context(), time.Now().Add(2500 * time.Millisecond)}, l, "k", 1)
+		require.ErrorIs(t, err, algo.ErrWait)
+		require.Equal(t, algo.Quota, lease.Reason)
+	})
+}
+
 // A limiter that cannot be part of a map's key has no line.
 func TestWaitWithoutALine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
