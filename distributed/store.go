@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,6 +175,26 @@ func (s *Store) ping() error {
 		return fmt.Errorf("%w: this instance was not counted", ErrUnavailable)
 	}
 	return nil
+}
+
+// execute sends a request that Redis must execute, for what of a name. After an error r is gone.
+func (s *Store) execute(ctx context.Context, r *remote.Request, what, name string) error {
+	if !s.remote.Do(ctx, r) {
+		return fmt.Errorf("%w: %s %q: %w", ErrUnavailable, what, name, cmp.Or(ctx.Err(), errNoReply))
+	}
+	err := r.Err
+	if err != nil {
+		err = fmt.Errorf("%w: %s %q: %w", ErrUnavailable, what, name, err)
+	}
+	for i := 0; i < len(r.Keys) && err == nil; i++ {
+		if r.Answer(i).Flag() == flagWrongType {
+			err = fmt.Errorf("%s %q: %w", what, name, errWrongType)
+		}
+	}
+	if err != nil {
+		r.Free()
+	}
+	return err
 }
 
 // findProxy looks for a proxy that runs a script on the server of its first key: there the others
