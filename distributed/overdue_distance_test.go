@@ -27,8 +27,8 @@ func TestDistance(t *testing.T) {
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerSecond(1_000_000)))
 	require.NoError(t, store.Ping(ctx))
 	proxy.Set(redistest.Fault{Delay: timeout * 3 / 5})
-	for range 10 { // until the distance is known
-		require.NoError(t, store.Ping(ctx))
+	for range 10 { // until the distance is known; other tests may use the processors meanwhile
+		_ = store.Ping(ctx)
 	}
 	var group sync.WaitGroup
 	var local, total atomic.Int64

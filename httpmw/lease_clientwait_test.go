@@ -106,13 +106,14 @@ func TestClientsThatMakeTheServerWait(t *testing.T) {
 				require.NoError(t, err)
 			}
 			all.Go(func() {
-				denied := 0
+				denied := uint64(0)
 				for _, s := range besideClients(t, url, client, head) {
 					if s != http.StatusOK {
 						denied++
 					}
 				}
-				assert.EqualValues(t, l.Explain().Denied.Processor, denied, "%s, %s: %v", name, kind, l.Explain())
+				// Those that keep it waiting may be denied for the processors, too.
+				assert.LessOrEqual(t, denied, l.Explain().Denied.Processor, "%s, %s: %v", name, kind, l.Explain())
 			})
 		}
 	}
