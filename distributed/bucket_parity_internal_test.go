@@ -142,7 +142,7 @@ func TestL2_BucketScriptAndDecide(t *testing.T) {
 	m, names := newBucketModel(rnd, 40)
 	const batch = 50
 	refunded := 0
-	total := cases.Count(5_000, 200_000)
+	total := max(cases.Count(5_000, 200_000), 500)
 	for done := 0; done < total; done += batch {
 		var steps []bucketStep
 		var keys []string

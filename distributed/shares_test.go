@@ -110,14 +110,14 @@ func TestW2_SharesLendOnRedis(t *testing.T) {
 		borrowers = append(borrowers, shares.Child("other"))
 	}
 	var lent int64
-	var first, last [2]float64 // before and after the first and the last look at the units
+	var first, last [2]float64 // before and after the burst was spent, and the last look at the units
 	for n := 0; n < 20 || last[0] < first[1]+1; n++ {
 		l, before := borrowers[n%len(borrowers)], serverTime(t, server)
 		left := remote(t, l, "k", 0).Remaining
 		last = [2]float64{before, serverTime(t, server)}
 		require.True(t, remote(t, l, "k", left).Allowed)
 		if lent += left; n == 0 {
-			first, lent = last, 0 // the burst
+			first, lent = [2]float64{before, serverTime(t, server)}, 0 // the burst: until it is spent nothing comes in
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
