@@ -80,11 +80,11 @@ func restored(server *redistest.Server, stop <-chan struct{}, evicts, snapshot b
 }
 
 func servedIsPaid(t *testing.T, calls int, policy, log string) {
-	server := redistest.Start(t, "--dir", t.TempDir(), "--appendonly", log, "--appendfsync", "always", "--maxmemory-policy", policy)
-	evicts := policy != "noeviction" // then an evicted plan is a full one: there is none
-	if evicts {
-		server.Do("CONFIG", "SET", "maxmemory", "4mb")
+	evicts, memory := policy != "noeviction", "0"
+	if evicts { // an evicted plan is a full one: there is none
+		memory = "4mb"
 	}
+	server := redistest.Start(t, "--dir", t.TempDir(), "--appendonly", log, "--appendfsync", "always", "--maxmemory", memory, "--maxmemory-policy", policy)
 	var proxies []*redistest.Proxy
 	var processes []*process
 	for i := range tellers {
@@ -131,6 +131,7 @@ func servedIsPaid(t *testing.T, calls int, policy, log string) {
 	}
 	t.Logf("W2: %s: %d operations of %d processes in %v, %d restores, %d keys evicted, %d corrections lost",
 		policy, operations, tellers, time.Since(began).Round(time.Second), restores, evicted, lost)
+	require.Equal(t, evicts, evicted > 0)
 	credits := must[*distributed.Credits](t)(newStore(t, server.Client()).Credits("credits"))
 	for i := range accounts {
 		require.Positive(t, paid[i])
