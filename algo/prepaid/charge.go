@@ -35,7 +35,7 @@ func (c *charge) Settle(_ algo.Handle, actual int64) {
 	if paid > 0 && !c.asked {
 		var err error
 		c.credits, err = c.call.credits.Acquire(c.ctx, c.key, 0)
-		if _, _, c.asked = c.credits.Charge(); err != nil && !c.asked {
+		if _, _, c.asked = c.credits.Charge(); !c.asked && (err != nil || !c.credits.Allowed) {
 			paid = 0 // the plan decides alone
 		}
 	}

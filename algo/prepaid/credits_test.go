@@ -102,20 +102,24 @@ func TestW2_CreditsSettledToTooMuch(t *testing.T) {
 	}
 }
 
-// What credits would pay, were they not away, is charged to the plan, until they can pay.
+// What credits would pay, were they not away or denying, is charged to the plan, until they can pay.
 func TestFirstSettlesWhileCreditsAreAway(t *testing.T) {
-	plan, credits, away := bucket(algo.PerHour(10)), prepaid.NewCredits(), true
-	require.NoError(t, credits.TopUp("k", 5))
-	lease := must(t, prepaid.First(plan, fakes.Func(func(ctx context.Context, key string, n int64) (algo.Lease, error) {
-		if away {
-			return algo.Lease{}, fakes.ErrBroken
-		}
-		return credits.Acquire(ctx, key, n)
-	})), "k", 4)
-	lease.Settle(15)
-	require.InDelta(t, 90, peek(t, plan, "k").ResetAfter.Minutes(), .1)
-	away = false
-	lease.Settle(14)
-	require.InDelta(t, 60, peek(t, plan, "k").ResetAfter.Minutes(), .1)
-	require.EqualValues(t, 1, credits.Balance("k"))
+	for name, err := range map[string]error{"away": fakes.ErrBroken, "denying": nil} {
+		t.Run(name, func(t *testing.T) {
+			plan, credits, away := bucket(algo.PerHour(10)), prepaid.NewCredits(), true
+			require.NoError(t, credits.TopUp("k", 5))
+			lease := must(t, prepaid.First(plan, fakes.Func(func(ctx context.Context, key string, n int64) (algo.Lease, error) {
+				if away {
+					return algo.Lease{}, err
+				}
+				return credits.Acquire(ctx, key, n)
+			})), "k", 4)
+			lease.Settle(15)
+			require.InDelta(t, 90, peek(t, plan, "k").ResetAfter.Minutes(), .1)
+			away = false
+			lease.Settle(14)
+			require.InDelta(t, 60, peek(t, plan, "k").ResetAfter.Minutes(), .1)
+			require.EqualValues(t, 1, credits.Balance("k"))
+		})
+	}
 }
