@@ -119,7 +119,8 @@ func (v *Verdict[C]) denied(ctx context.Context) {
 }
 
 // refuse completes the verdict on a call that may not start. Its Wait is the Retry-After and
-// Retry-After-Ms of httpmw/fields.go, and the RetryInfo and pushback of grpcmw/answer.go.
+// Retry-After-Ms of httpmw/fields.go, and the RetryInfo of grpcmw/answer.go; the pushback of
+// grpcmw/pushback.go is the Wait, or what it was before it was spread.
 func (v *Verdict[C]) refuse(b Blame) {
 	v.Blame = b
 	v.Wait = Jitter(v.exact(), v.Decision().ResetAfter, rand.Float64())
