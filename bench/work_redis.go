@@ -68,7 +68,7 @@ func redisWorks(addr string) []work {
 	})
 	denied.us, denied.denied = redisCache, true
 	all := []work{lone}
-	for _, callers := range []int{2, 8, 16, 64, 256, 2000} {
+	for _, callers := range []int{2, 4, 8, 16, 64, 256, 2000} {
 		all = append(all, on(fmt.Sprint("redis-", callers), fmt.Sprint(callers, " callers, 10 000 keys"), callers, redisKeys, exact))
 	}
 	return append(all, hot, denied)

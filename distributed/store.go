@@ -44,8 +44,8 @@ type Store struct {
 // error concerns the options only. The caller closes the client, after the
 // store.
 //
-// A caller alone, and two, do not wait for a batch of others: on a client of a single server they send
-// their commands on up to two connections of the store, which are dialed as the client's are. The
+// Up to eight callers do not wait for a batch of others: on a client of a single server they send
+// their commands on up to eight connections of the store, which are dialed as the client's are. The
 // hooks of the client do not see these commands.
 //
 // On a Ring, keys move when a shard goes down or comes back; a moved key starts

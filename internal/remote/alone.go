@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// A caller alone sends its own command: on a connection of ours, with the dialer and the
-// credentials of the client, while at most maxAlone are under way and nothing is queued. That
-// spares two changes of goroutine. A reply that is late for its caller is read by a
-// goroutine, so its charge is refunded as from the queue. The caller never dials: without an idle
-// connection it queues, and one is opened meanwhile.
-const maxAlone = 2
+// One of few callers sends its own command: on a connection of ours, with the dialer and the
+// credentials of the client, while fewer than maxAlone requests are under way. That spares two
+// changes of goroutine, and a third of the time of 4 callers on two processors; 12 callers are
+// faster by the queue. A reply that is late for its caller is read by a goroutine, so its charge is
+// refunded as from the queue. The caller never dials: without an idle connection it queues, and
+// one is opened meanwhile.
+const maxAlone = 8
 
 // trusted is how long after its last command a connection is not looked at before the next.
 const trusted = 10 * time.Millisecond
@@ -102,13 +103,13 @@ func (q *Node) noteAlone(o *aloneConn, err error) {
 }
 
 // takeAlone returns a connection for a caller's own command, nil if it has to queue: after
-// everything that was sent before. Without an idle one it opens the next.
+// corrections, and where many are under way. Without an idle one it opens the next.
 func (q *Node) takeAlone() (o *aloneConn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	c := &q.own
 	switch {
-	case c.open == nil || q.closed || len(q.queue)+len(q.kept)+len(q.onWire) > 0 || c.busy >= maxAlone:
+	case c.open == nil || q.closed || q.underWay() >= maxAlone:
 		return nil
 	case len(c.idle) == 0:
 		q.openAlone()
@@ -123,6 +124,16 @@ func (q *Node) takeAlone() (o *aloneConn) {
 	c.busy++
 	q.stopped.Add(1)
 	return o
+}
+
+// underWay counts the requests that have no reply yet. A correction counts as many, since it leaves
+// before what comes after it. The caller holds q.mu.
+func (q *Node) underWay() int {
+	n := q.own.busy + len(q.queue) + maxAlone*len(q.kept)
+	for _, b := range q.onWire {
+		n += len(b.requests) + maxAlone*len(b.corrections)
+	}
+	return n
 }
 
 // giveAlone takes a connection back. After an error other than a reply it is closed, and so are the

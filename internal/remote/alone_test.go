@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +17,9 @@ import (
 
 // counting is a script that counts what is charged under a key.
 var counting = NewScript("counting", `local t = redis.call('TIME')
-return {t[1] * 1000000 + t[2], redis.call('INCRBY', KEYS[1], ARGV[1])}`, 1, 1)
+local all = {t[1] * 1000000 + t[2]}
+for i, key in ipairs(KEYS) do all[i + 1] = redis.call('INCRBY', key, ARGV[i]) end
+return all`, 1, 1)
 
 // quietHost wants to know nothing.
 type quietHost struct{ Host }
@@ -70,6 +73,29 @@ func TestCallerAlone(t *testing.T) {
 		require.Equal(t, before.Hits+before.Misses, c.PoolStats().Hits+c.PoolStats().Misses)
 		require.Equal(t, "20", c.Get(t.Context(), fmt.Sprint("k", o.DB, o.Username, o.CredentialsProvider != nil)).Val())
 	}
+}
+
+// Few callers at once send their own commands too: none of them waits for a batch of the others.
+func TestFewCallers(t *testing.T) {
+	const few = 8
+	c := redistest.Start(t).Client()
+	client, pool := lone(t, c), func() uint32 { return c.PoolStats().Hits + c.PoolStats().Misses }
+	sum := charge(t, client, "k") - 1
+	require.Eventually(t, func() bool {
+		before := pool()
+		var callers sync.WaitGroup
+		for range few {
+			callers.Go(func() {
+				for range 50 {
+					charge(t, client, "k")
+				}
+			})
+		}
+		callers.Wait()
+		sum += 50*few + 1
+		require.Equal(t, sum+1, charge(t, client, "k"))
+		return pool() == before
+	}, 10*time.Second, time.Millisecond)
 }
 
 // A reply that is late for the caller is read, and its charge undone; the connection is used again.
