@@ -73,7 +73,7 @@ func (l *Log) sample(s *sampler, now time.Duration, of subject, e *telemetry.Eve
 	if !l.logger.Enabled(context.Background(), levels[of.topic]) {
 		return
 	}
-	found := sample{subject: of, transport: e.Transport, client: e.Client, reason: reasonOf(e)}
+	found := sample{subject: of, transport: e.Transport, client: e.Client, reason: reasonOf(e), cause: e.Decision.Cause}
 	as, before, write := s.add(now, found)
 	if !write {
 		return
@@ -91,9 +91,6 @@ func (l *Log) sample(s *sampler, now time.Duration, of subject, e *telemetry.Eve
 	}
 	if e.Rate > 0 {
 		attrs = append(attrs, slog.Float64("rate", e.Rate))
-	}
-	if e.Decision.Cause != 0 {
-		attrs = append(attrs, slog.String("cause", e.Decision.Cause.String()))
 	}
 	if e.Err != nil {
 		attrs = append(attrs, slog.String("error", kindOf(e.Err)))
@@ -127,6 +124,9 @@ func (s *sample) attrs() []slog.Attr {
 	attrs = append(attrs, slog.String("transport", s.transport.String()), slog.Bool("client", s.client))
 	if s.reason != algo.Admitted {
 		attrs = append(attrs, slog.String("reason", s.reason.String()))
+	}
+	if s.cause != 0 {
+		attrs = append(attrs, slog.String("cause", s.cause.String()))
 	}
 	return append(attrs, slog.Int64("count", s.count))
 }

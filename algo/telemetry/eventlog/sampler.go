@@ -22,7 +22,8 @@ type sample struct {
 	subject
 	transport telemetry.Transport
 	client    bool
-	reason    algo.Reason // of the latest event
+	reason    algo.Reason // of the latest event, as cause
+	cause     algo.Cause
 	begin     time.Duration
 	count     int64 // events since the last line
 	before    int32 // neighbors in the order of begin
@@ -64,7 +65,7 @@ func (s *sampler) add(now time.Duration, e sample) (as subject, before int64, wr
 	if known && now-s.slots[i].begin < s.interval {
 		at := &s.slots[i]
 		at.count++
-		at.transport, at.client, at.reason = e.transport, e.client, e.reason
+		at.transport, at.client, at.reason, at.cause = e.transport, e.client, e.reason, e.cause
 		return e.subject, 0, false
 	}
 	if known {
