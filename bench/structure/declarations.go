@@ -5,107 +5,83 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 )
 
-var declarationRows = []row{
-	{"declarations in both httpmw and grpcmw", "names of functions, methods and types of more than three lines that both packages declare, exported ones excepted that have the same name on purpose (options, String)", twins},
-	{"exported declarations of algo", "exported constants, variables, functions, types and methods of exported types (x/time/rate has 28, otter 87 by the same count)", exported},
-}
-
-// declared is a function, method or type at the top level.
-type declared struct {
-	name  string // with the receiver's type before a dot
-	ident *ast.Ident
-	node  ast.Node
-	lines int
-}
-
-// declarations are the functions, methods and types of a package.
-func (t *tree) declarations(name string) (all []declared) {
+// knot is the largest set of files of a package that all need each other, by the declarations and
+// methods that they use.
+func (t *tree) knot(name string) (value string, files []string) {
 	p := t.pkgs[name]
-	if p == nil {
-		return nil
+	file := func(at token.Pos) string {
+		return strings.TrimSuffix(filepath.Base(p.Fset.Position(at).Filename), ".go")
 	}
-	add := func(name string, id *ast.Ident, n ast.Node) {
-		all = append(all, declared{name, id, n, p.Fset.Position(n.End()).Line - p.Fset.Position(n.Pos()).Line + 1})
-	}
-	for _, file := range p.Syntax {
-		for _, d := range file.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				add(receiver(d)+d.Name.Name, d.Name, d)
-			case *ast.GenDecl:
-				for _, s := range d.Specs {
-					if s, ok := s.(*ast.TypeSpec); ok && d.Tok == token.TYPE {
-						add(s.Name.Name, s.Name, s)
-					}
+	needs := map[string]map[string]bool{}
+	for _, f := range p.Syntax {
+		from := map[string]bool{}
+		ast.Inspect(f, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if obj := p.TypesInfo.Uses[id]; ok && obj != nil && obj.Pkg() == p.Types {
+				if _, method := obj.(*types.Func); method || obj.Parent() == p.Types.Scope() {
+					from[file(obj.Pos())] = true
 				}
 			}
-		}
+			return true
+		})
+		needs[file(f.Pos())] = from
 	}
-	return all
+	files = knotOf(needs)
+	return fmt.Sprintf("%d of %d", len(files), len(needs)), files
 }
 
-// receiver is the type of a method with a dot, or "".
-func receiver(d *ast.FuncDecl) string {
-	if d.Recv == nil {
-		return ""
-	}
-	expr := d.Recv.List[0].Type
-	for {
-		switch e := expr.(type) {
-		case *ast.StarExpr:
-			expr = e.X
-		case *ast.IndexExpr:
-			expr = e.X
-		case *ast.IndexListExpr:
-			expr = e.X
-		case *ast.Ident:
-			return e.Name + "."
-		default:
-			return ""
-		}
-	}
-}
-
-func twins(t *tree) (string, error) {
-	const longest = 3
-	names := map[string]bool{}
-	for _, d := range t.declarations("httpmw") {
-		names[strings.ToLower(last(d.name))] = d.lines > longest
-	}
-	var both []string
-	for _, d := range t.declarations("grpcmw") {
-		name := last(d.name)
-		if names[strings.ToLower(name)] && d.lines > longest && !strings.HasPrefix(name, "With") && name != "String" && !slices.Contains(both, name) {
-			both = append(both, name)
-		}
-	}
-	t.note("in both", both)
-	return fmt.Sprint(len(both)), nil
-}
-
-func last(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
-
-func exported(t *tree) (string, error) {
-	scope, n := t.pkgs["algo"].Types.Scope(), 0
-	for _, name := range scope.Names() {
-		obj := scope.Lookup(name)
-		if !obj.Exported() {
-			continue
-		}
-		n++
-		named, ok := obj.Type().(*types.Named)
-		if _, isType := obj.(*types.TypeName); !ok || !isType {
-			continue
-		}
-		for i := range named.NumMethods() {
-			if named.Method(i).Exported() {
-				n++
+// knotOf returns the largest set of nodes that all reach each other.
+func knotOf(reach map[string]map[string]bool) (largest []string) {
+	for via := range reach {
+		reach[via][via] = true
+		for from := range reach {
+			if reach[from][via] {
+				maps.Copy(reach[from], reach[via])
 			}
 		}
 	}
-	return fmt.Sprint(n), nil
+	for a := range reach {
+		knot := slices.DeleteFunc(slices.Collect(maps.Keys(reach[a])), func(b string) bool { return !reach[b][a] })
+		if len(knot) > len(largest) {
+			largest = knot
+		}
+	}
+	return largest
+}
+
+// twins are names that httpmw and grpcmw both declare.
+func twins(t *tree) (value any, names []string) {
+	over, names := t.long("httpmw"), t.long("grpcmw")
+	names = slices.DeleteFunc(names, func(name string) bool {
+		same := func(other string) bool { return strings.EqualFold(name, other) }
+		return !slices.ContainsFunc(over, same) || strings.HasPrefix(name, "With") || name == "String"
+	})
+	return len(names), names
+}
+
+// long are the names of the functions, methods and types of more than three lines of a package.
+func (t *tree) long(pkg string) (names []string) {
+	p := t.pkgs[pkg]
+	for _, f := range p.Syntax {
+		ast.Inspect(f, func(n ast.Node) bool {
+			var id *ast.Ident
+			function, outer := n.(*ast.FuncDecl)
+			if outer {
+				id = function.Name
+			} else if s, ok := n.(*ast.TypeSpec); ok {
+				id = s.Name
+			}
+			if id != nil && p.Fset.Position(n.End()).Line-p.Fset.Position(n.Pos()).Line >= 3 && !slices.Contains(names, id.Name) {
+				names = append(names, id.Name)
+			}
+			return !outer // what is within is no declaration of the package
+		})
+	}
+	return names
 }

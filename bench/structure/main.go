@@ -4,10 +4,10 @@
 //	make structure                             this tree
 //	cd bench && go run ./structure -tree DIR   another version
 //
-// It prints a Markdown table. The second column defines each row; a row that
-// cannot be measured on a tree shows the reason. Traces, sizes and times come
-// from programs (probes.go) that are built in a copy of the tree; the trace to
-// Redis needs a redis-server in PATH.
+// It prints a Markdown table, with the names behind each number. A row that cannot be measured on
+// a tree shows the reason. What tests of the root package enforce has no row: imports, linked
+// modules, exported names. Traces and sizes come from programs (probes.go); the trace to Redis
+// needs a redis-server in PATH.
 package main
 
 import (
@@ -15,48 +15,66 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// row is one line of the table.
+// row is a row of the table. A failed measurement panics.
 type row struct {
-	fact, definition string
-	measure          func(*tree) (string, error)
+	fact    string
+	measure func(*tree) (value any, names []string)
+}
+
+func rows() (all []row) {
+	all = []row{
+		{"lines of the Go files, without tests, of algo, keyfunc, httpmw, grpcmw, adaptive, distributed and their subpackages rpckey and rules",
+			func(t *tree) (any, []string) { return t.lines(t.libraries()), nil }},
+		{"the same with the internal packages that they import", func(t *tree) (any, []string) {
+			all := t.withInternal(t.libraries())
+			return t.lines(all), all
+		}},
+		{"names of functions, methods and types of more than three lines in both httpmw and grpcmw, options and String excepted", twins},
+	}
+	for _, name := range []string{"algo", "httpmw", "grpcmw", "adaptive", "distributed", "internal/admission"} {
+		all = append(all, row{"files of " + name + " that all need each other, of the files in all", func(t *tree) (any, []string) { return t.knot(name) }})
+	}
+	return append(all, probeRows...)
 }
 
 func main() {
 	dir := flag.String("tree", "..", "the tree to measure")
-	only := flag.String("only", "", "the rows whose fact contains this")
-	verbose := flag.Bool("v", false, "print the names behind the numbers to standard error")
 	flag.Parse()
-	root, err := filepath.Abs(*dir)
-	if err == nil {
-		err = run(root, *only, *verbose)
-	}
-	if err != nil {
+	if err := run(*dir); err != nil {
 		fmt.Fprintln(os.Stderr, "structure:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root, only string, verbose bool) error {
-	t, err := load(root, verbose)
+func run(dir string) error {
+	root, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
-	defer t.close()
-	fmt.Println("| fact | definition | measured |\n|---|---|--:|")
-	for _, rows := range [][]row{lineRows, declarationRows, knotRows, probeRows} {
-		for _, r := range rows {
-			if !strings.Contains(r.fact, only) {
-				continue
-			}
-			value, err := r.measure(t)
-			if err != nil {
-				value = "failed: " + firstLine(err.Error())
-			}
-			fmt.Printf("| %s | %s | %s |\n", r.fact, r.definition, value)
-		}
+	t, err := load(root)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(t.copy) }()
+	fmt.Println("| fact | measured | names |\n|---|--:|---|")
+	for _, r := range rows() {
+		value, names := r.try(t)
+		slices.Sort(names)
+		fmt.Printf("| %s | %v | %s |\n", r.fact, value, strings.Join(names, " "))
 	}
 	return nil
+}
+
+func (r row) try(t *tree) (value any, names []string) {
+	defer func() {
+		if p := recover(); p != nil {
+			first, _, _ := strings.Cut(fmt.Sprint(p), "\n")
+			value, names = "failed: "+first, nil
+		}
+	}()
+	return r.measure(t)
 }
