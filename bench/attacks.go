@@ -13,8 +13,6 @@ type attack struct {
 	holds string // the expected behaviour
 	tries []try
 
-	inFlight bool // it concerns limits on requests in flight, not rate limits
-
 	// together runs the tries at the same time: they mostly sleep.
 	together bool
 }

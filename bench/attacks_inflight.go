@@ -23,13 +23,13 @@ const slots = 10
 // inFlightAttacks attack limits on requests in flight.
 func inFlightAttacks() []attack {
 	return []attack{{
-		id: "panics", inFlight: true, title: "Handlers that panic keep their slot for ever",
+		id: "panics", title: "Handlers that panic keep their slot for ever",
 		does: "At most 10 requests in flight. 100 handlers panic, as http.ErrAbortHandler does; then 10 requests are served one after the other. " +
 			"(kratos gets the signal of an overloaded processor; without a leak it then serves any number one after the other.)",
 		holds: "all 10 are admitted",
 		tries: []try{
 			{sluice, func() outcome {
-				return afterPanics(httpmw.Limit(must(adaptive.New(adaptive.Fixed(slots))), keyfunc.Global()))
+				return afterPanics(httpmw.Limit(algo.Must(adaptive.New(adaptive.Fixed(slots))), keyfunc.Global()))
 			}},
 			{"failsafe-go bulkhead", func() outcome {
 				return afterPanics(func(h http.Handler) http.Handler {
@@ -43,7 +43,7 @@ func inFlightAttacks() []attack {
 			{"kratos ratelimit middleware", func() outcome { return afterPanics(behindKratos) }},
 		},
 	}, {
-		id: "release-twice", inFlight: true, title: "A slot that is released twice admits another request",
+		id: "release-twice", title: "A slot that is released twice admits another request",
 		does: "At most 10 in flight, and 10 are. One of them ends and gives its place back five times; then 10 more ask. " +
 			"(kratos aegis gets the signal of an overloaded processor, and then admits 2.)",
 		holds: "1 of them is admitted",
@@ -60,7 +60,7 @@ func inFlightAttacks() []attack {
 			{"kratos aegis", func() outcome { return givenBack(peers.Aegis(bbr.WithCPUThreshold(0)).Enter) }},
 		},
 	}, {
-		id: "class", inFlight: true, title: "A class from the request is out of range",
+		id: "class", title: "A class from the request is out of range",
 		does: "An in-flight limit with priorities, which is reached. Requests come with the class 255, and with the levels 100000 and -5 where there are levels; " +
 			"then a place is given back, and an ordinary request asks.",
 		holds: "nothing panics, and the ordinary one is admitted",
@@ -103,7 +103,7 @@ func afterPanics(wrap wrap) outcome {
 
 // ourSlots are those of a limiter of 10.
 func ourSlots(release func(*algo.Lease)) func() func(bool) {
-	l := must(adaptive.New(adaptive.Fixed(slots)))
+	l := algo.Must(adaptive.New(adaptive.Fixed(slots)))
 	return func() func(bool) {
 		lease, err := l.Acquire(context.Background(), "", 1)
 		if err != nil || !lease.Allowed {
@@ -128,7 +128,7 @@ func givenBack(enter func() func(bool)) outcome {
 // ourClasses states a class that there is not.
 func ourClasses() outcome {
 	ctx := context.Background()
-	l := must(adaptive.New(adaptive.Default(), adaptive.WithLimits(1, 1), adaptive.WithPriorities()))
+	l := algo.Must(adaptive.New(adaptive.Default(), adaptive.WithLimits(1, 1), adaptive.WithPriorities()))
 	held, _ := l.Acquire(ctx, "k", 1)
 	for range 10 {
 		lease, _ := l.Acquire(adaptive.WithClass(ctx, 255), "k", 1)
@@ -157,8 +157,5 @@ func failsafeLevels() outcome {
 }
 
 func served(ok bool) outcome {
-	if !ok {
-		return outcome{"the ordinary one is denied", false}
-	}
-	return outcome{"the ordinary one is admitted", true}
+	return outcome{"the ordinary one is " + map[bool]string{true: "admitted", false: "denied"}[ok], ok}
 }

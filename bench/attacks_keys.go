@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/throttled/throttled/v2"
+	"github.com/throttled/throttled/v2/store/memstore"
 )
 
 // keyAttacks make up keys.
@@ -95,20 +96,20 @@ func heap() int64 {
 }
 
 // disguised counts the admissions of one client that looks different each time.
-func disguised(proxied bool, change func(r *http.Request, i int)) []try {
+func disguised(proxied bool, change func(r *http.Request, i int)) (tries []try) {
 	const n = 1000
-	tries := each(func(l library) bool { return l.wrap != nil && l.wrap(tenAnHour, proxied) != nil }, func(l library) outcome {
-		serve, i := handled(l.wrap(tenAnHour, proxied)), 0
-		got := count(n, func() bool {
-			i++
-			return serve(func(r *http.Request) *http.Request { change(r, i); return r }) == http.StatusOK
-		})
-		return atMost(10, got, n)
-	})
-	for i, l := range tries {
+	for _, l := range those(func(l library) bool { return l.wrap != nil && l.wrap(tenAnHour, proxied) != nil }) {
 		if proxied {
-			tries[i].library += those(func(x library) bool { return x.name == l.library })[0].mode
+			l.name += l.mode
 		}
+		tries = append(tries, try{l.name, func() outcome {
+			serve, i := handled(l.wrap(tenAnHour, proxied)), 0
+			got := count(n, func() bool {
+				i++
+				return serve(func(r *http.Request) *http.Request { change(r, i); return r }) == http.StatusOK
+			})
+			return atMost(10, got, n)
+		}})
 	}
 	return tries
 }
@@ -129,7 +130,7 @@ func joinedKeys() (tries []try) {
 			return httprate.LimitBy(1, time.Hour, httprate.JoinKeys(header("X-A"), header("X-B")))
 		}},
 		{"throttled", func() wrap {
-			l := throttled.HTTPRateLimiterCtx{RateLimiter: newThrottled(quota{1, time.Hour}, 0), VaryBy: &throttled.VaryBy{Params: []string{"a", "b"}}}
+			l := throttled.HTTPRateLimiterCtx{RateLimiter: newThrottled(quota{1, time.Hour}, algo.Must(memstore.NewCtx(0))), VaryBy: &throttled.VaryBy{Params: []string{"a", "b"}}}
 			return l.RateLimit
 		}},
 		{"tollbooth", func() wrap {

@@ -77,10 +77,7 @@ func absurdRates() []try {
 			if err != nil {
 				return nil
 			}
-			return func() bool {
-				lease, err := l.Acquire(ctx, "", 1)
-				return err == nil && lease.Allowed
-			}
+			return acquiring(l).of("")
 		}, algo.PerSecond(0), algo.PerSecond(-1), algo.Per(1, 0), algo.Per(1, -time.Second), algo.PerSecond(math.MaxInt64),
 			algo.Per(math.MinInt64, math.MinInt64), "NaN/s", "Inf/s", "-1/s", "0/s", "1e400/s"),
 		absurd("x/time/rate", func(r float64) func() bool { return rate.NewLimiter(rate.Limit(r), 10).Allow }, nan, 0, -1),
@@ -93,25 +90,18 @@ func absurdRates() []try {
 			return func() bool { return b.TakeAvailable(1) == 1 }
 		}, nan, 0, -1, inf),
 		absurd("throttled", func(n int) func() bool {
-			l, err := throttled.NewGCRARateLimiterCtx(must(memstore.NewCtx(0)), throttled.RateQuota{MaxRate: throttled.PerSec(n), MaxBurst: 9})
+			l, err := throttled.NewGCRARateLimiterCtx(algo.Must(memstore.NewCtx(0)), throttled.RateQuota{MaxRate: throttled.PerSec(n), MaxBurst: 9})
 			if err != nil {
 				return nil
 			}
-			return func() bool {
-				limited, _, err := l.RateLimitCtx(ctx, "", 1)
-				return err == nil && !limited
-			}
+			return throttledAsk(l).of("")
 		}, 0, -1, math.MaxInt),
 		absurd("ulule", func(text string) func() bool {
 			r, err := ulule.NewRateFromFormatted(text)
 			if err != nil {
 				return nil
 			}
-			l := ulule.New(memory.NewStore(), r)
-			return func() bool {
-				c, err := l.Get(ctx, "")
-				return err == nil && !c.Reached
-			}
+			return ululeAsk(ulule.New(memory.NewStore(), r)).of("")
 		}, "NaN-S", "0-S", "-1-S", "Inf-S"),
 		absurd("httprate", func(q quota) func() bool {
 			h := handled(httprate.LimitBy(q.units, q.period, httprate.Key("k")))
@@ -123,7 +113,7 @@ func absurdRates() []try {
 		}, nan, 0, -1, inf),
 		// A zero means the default, 1 a second; nothing else fits the types but a negative interval.
 		absurd("go-limiter", func(q quota) func() bool {
-			s := must(memorystore.New(&memorystore.Config{Tokens: uint64(q.units), Interval: q.period}))
+			s := algo.Must(memorystore.New(&memorystore.Config{Tokens: uint64(q.units), Interval: q.period}))
 			return func() bool {
 				_, _, _, ok, err := s.Take(ctx, "k")
 				return ok && err == nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -37,9 +36,9 @@ func timeAttacks() []attack {
 		does:  "Limit 100 a second. One request, then 99 after 0.95 s and 100 after 1.05 s.",
 		holds: "of these 199, at most 100 + 100/s * their duration, and 1, are admitted", together: true,
 		tries: append([]try{
-			{"sluice FixedWindow, whose documentation says so", func() outcome { return atEdge(acquired(algo.Must(algo.NewFixedWindow(edged.rate())), "k")) }},
-			{"sluice SlidingLog", func() outcome { return atEdge(acquired(algo.Must(algo.NewSlidingLog(edged.rate())), "k")) }},
-		}, each(hasKeys, func(l library) outcome { return atEdge(l.one(edged)) })...),
+			{"sluice FixedWindow, whose documentation says so", func() outcome { return atEdge(acquiring(algo.Must(algo.NewFixedWindow(edged.rate()))).of("k")) }},
+			{"sluice SlidingLog", func() outcome { return atEdge(acquiring(algo.Must(algo.NewSlidingLog(edged.rate()))).of("k")) }},
+		}, each(hasKeys, func(l library) outcome { return atEdge(l.limit(edged, 1000).of("k")) })...),
 	}}, waitAttacks()...)
 }
 
@@ -87,7 +86,7 @@ func staleSluice() outcome {
 }
 
 // alternating decides in turn with fresh readings and with old ones.
-func alternating(start time.Time, decide func(at time.Time) bool) outcome {
+func alternating(decide func(at time.Time) bool) outcome {
 	old := time.Now()
 	time.Sleep(staleGap)
 	got := 0
@@ -95,13 +94,12 @@ func alternating(start time.Time, decide func(at time.Time) bool) outcome {
 		got += count(1, func() bool { return decide(time.Now()) })
 		got += count(1, func() bool { return decide(old) })
 	}
-	return bounded(got, time.Since(start))
+	return bounded(got, time.Since(old))
 }
 
 func staleXTime() outcome {
-	start := time.Now()
 	l := rate.NewLimiter(staleRate, staleBurst)
-	return alternating(start, func(at time.Time) bool { return l.AllowN(at, 1) })
+	return alternating(func(at time.Time) bool { return l.AllowN(at, 1) })
 }
 
 // handedClock is a clock that is set by hand.
@@ -111,26 +109,23 @@ func (c *handedClock) Now() time.Time      { return c.at }
 func (c *handedClock) Sleep(time.Duration) {}
 
 func staleJuju() outcome {
-	start := time.Now()
-	c := &handedClock{start}
+	c := &handedClock{time.Now()}
 	b := ratelimit.NewBucketWithClock(time.Second/staleRate, staleBurst, c)
-	return alternating(start, func(at time.Time) bool {
+	return alternating(func(at time.Time) bool {
 		c.at = at
 		return b.TakeAvailable(1) == 1
 	})
 }
 
 func staleThrottled() outcome {
-	start := time.Now()
-	c := &handedClock{start}
-	store := must(memstore.New(0))
+	c := &handedClock{time.Now()}
+	store := algo.Must(memstore.New(0))
 	store.SetTimeNow(c.Now)
-	l := must(throttled.NewGCRARateLimiterCtx(throttled.WrapStoreWithContext(store),
-		throttled.RateQuota{MaxRate: throttled.PerSec(staleRate), MaxBurst: staleBurst - 1}))
-	return alternating(start, func(at time.Time) bool {
+	quota := throttled.RateQuota{MaxRate: throttled.PerSec(staleRate), MaxBurst: staleBurst - 1}
+	take := throttledAsk(algo.Must(throttled.NewGCRARateLimiterCtx(throttled.WrapStoreWithContext(store), quota)))
+	return alternating(func(at time.Time) bool {
 		c.at = at
-		limited, _, err := l.RateLimitCtx(context.Background(), "k", 1)
-		return err == nil && !limited
+		return take("k", 1)
 	})
 }
 

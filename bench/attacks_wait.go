@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/failsafe-go/failsafe-go/ratelimiter"
@@ -157,19 +158,10 @@ func (w watched) Done() <-chan struct{} {
 func canceledFailsafe() outcome {
 	l := ratelimiter.NewSmooth[any](1, time.Second)
 	l.TryAcquirePermit()
-	var mu sync.Mutex
-	waiting := map[context.Context]bool{}
+	var waiting atomic.Int64
 	err := giveUp(func(ctx context.Context) error {
-		return l.AcquirePermit(watched{ctx, func() {
-			mu.Lock()
-			defer mu.Unlock()
-			waiting[ctx] = true
-		}})
-	}, func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		return len(waiting)
-	})
+		return l.AcquirePermit(watched{ctx, sync.OnceFunc(func() { waiting.Add(1) })})
+	}, func() int { return int(waiting.Load()) })
 	return nextWaits(l.ReservePermit(), err)
 }
 

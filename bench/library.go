@@ -69,13 +69,7 @@ func libraries() []library {
 	return []library{
 		{sluice, true, true, func(q quota, keys int) ask {
 			l := algo.Must(algo.NewTokenBucket(q.rate(), algo.MaxKeys(keys)))
-			return func(k string, n int) bool {
-				if n == 1 {
-					return l.Allow(k, 1)
-				}
-				lease, err := l.Acquire(ctx, k, int64(n))
-				return err == nil && lease.Allowed
-			}
+			return func(k string, n int) bool { return l.Allow(k, int64(n)) }
 		}, func(q quota, proxied bool) wrap {
 			var proxies []netip.Prefix
 			if proxied {
@@ -84,38 +78,27 @@ func libraries() []library {
 			return httpmw.Limit(algo.Must(algo.NewTokenBucket(q.rate())), keyfunc.ClientIP(proxies...))
 		}, ""},
 		{"go-limiter", true, false, func(q quota, _ int) ask {
-			s := must(memorystore.New(&memorystore.Config{Tokens: uint64(q.units), Interval: q.period}))
+			s := algo.Must(memorystore.New(&memorystore.Config{Tokens: uint64(q.units), Interval: q.period}))
 			return func(k string, _ int) bool { _, _, _, ok, err := s.Take(ctx, k); return ok && err == nil }
 		}, func(q quota, proxied bool) wrap {
 			var headers []string
 			if proxied {
 				headers = append(headers, "X-Forwarded-For")
 			}
-			s := must(memorystore.New(&memorystore.Config{Tokens: uint64(q.units), Interval: q.period}))
-			return must(httplimit.NewMiddleware(s, httplimit.IPKeyFunc(headers...))).Handle
+			s := algo.Must(memorystore.New(&memorystore.Config{Tokens: uint64(q.units), Interval: q.period}))
+			return algo.Must(httplimit.NewMiddleware(s, httplimit.IPKeyFunc(headers...))).Handle
 		}, " IPKeyFunc(X-Forwarded-For)"},
 		{"throttled", true, true, func(q quota, keys int) ask {
-			l := newThrottled(q, keys)
-			return func(k string, n int) bool {
-				limited, _, err := l.RateLimitCtx(ctx, k, n)
-				return err == nil && !limited
-			}
+			return throttledAsk(newThrottled(q, algo.Must(memstore.NewCtx(keys))))
 		}, func(q quota, proxied bool) wrap {
 			if proxied {
 				return nil
 			}
-			return (&throttled.HTTPRateLimiterCtx{RateLimiter: newThrottled(q, 1<<16), VaryBy: &throttled.VaryBy{RemoteAddr: true}}).RateLimit
+			l := newThrottled(q, algo.Must(memstore.NewCtx(1<<16)))
+			return (&throttled.HTTPRateLimiterCtx{RateLimiter: l, VaryBy: &throttled.VaryBy{RemoteAddr: true}}).RateLimit
 		}, ""},
 		{"ulule", true, true, func(q quota, _ int) ask {
-			l := ulule.New(memory.NewStore(), q.ulule())
-			return func(k string, n int) bool {
-				if n == 1 {
-					c, err := l.Get(ctx, k)
-					return err == nil && !c.Reached
-				}
-				c, err := l.Increment(ctx, k, int64(n))
-				return err == nil && !c.Reached
-			}
+			return ululeAsk(ulule.New(memory.NewStore(), q.ulule()))
 		}, func(q quota, proxied bool) wrap {
 			return stdlib.NewMiddleware(ulule.New(memory.NewStore(), q.ulule(), ulule.WithTrustForwardHeader(proxied))).Handler
 		}, " WithTrustForwardHeader"},
@@ -168,9 +151,28 @@ func localWindow() (slidingwindow.Window, slidingwindow.StopFunc) {
 	return slidingwindow.NewLocalWindow()
 }
 
-func newThrottled(q quota, keys int) *throttled.GCRARateLimiterCtx {
-	return must(throttled.NewGCRARateLimiterCtx(must(memstore.NewCtx(keys)),
-		throttled.RateQuota{MaxRate: throttled.PerDuration(q.units, q.period), MaxBurst: q.units - 1}))
+func newThrottled(q quota, store throttled.GCRAStoreCtx) *throttled.GCRARateLimiterCtx {
+	return algo.Must(throttled.NewGCRARateLimiterCtx(store,
+		throttled.RateQuota{MaxRate: throttled.PerDuration(q.units, q.period), MaxBurst: q.burst() - 1}))
+}
+
+func throttledAsk(l *throttled.GCRARateLimiterCtx) ask {
+	return func(k string, n int) bool {
+		limited, _, err := l.RateLimitCtx(context.Background(), k, n)
+		return err == nil && !limited
+	}
+}
+
+func ululeAsk(l *ulule.Limiter) ask {
+	ctx := context.Background()
+	return func(k string, n int) bool {
+		if n == 1 {
+			c, err := l.Get(ctx, k)
+			return err == nil && !c.Reached
+		}
+		c, err := l.Increment(ctx, k, int64(n))
+		return err == nil && !c.Reached
+	}
 }
 
 func booth(l *tblimiter.Limiter) wrap {
@@ -190,7 +192,6 @@ func those(is func(library) bool) (all []library) {
 func hasKeys(l library) bool       { return l.keyed }
 func isSigned(l library) bool      { return l.signed }
 func hasMiddleware(l library) bool { return l.wrap != nil }
-func (l library) one(q quota) func() bool {
-	a := l.limit(q, 1000)
-	return func() bool { return a("k", 1) }
-}
+
+// of asks for one unit of a key.
+func (a ask) of(key string) func() bool { return func() bool { return a(key, 1) } }

@@ -13,15 +13,12 @@ func main() {
 	only := flag.String("only", "", "run only the works and attacks whose id matches this expression")
 	procs := flag.String("scaling", "", "measure on these numbers of processors instead, such as 1,2,4,8,16, and print the tables")
 	flag.Parse()
+	var err error
 	if *procs != "" {
-		stop(scaling(*procs, plan{rounds: 10, sample: 50 * time.Millisecond}))
-		return
+		err = scaling(*procs, plan{rounds: 10, sample: 50 * time.Millisecond})
+	} else {
+		err = run(*quick, *only)
 	}
-	stop(run(*quick, *only))
-}
-
-// stop ends the program if there is an error.
-func stop(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
@@ -13,14 +14,13 @@ import (
 type bed struct {
 	testing.TB // nil: only the methods below are called
 	cleanups   []func()
-	dirs       []string
 }
 
 func (*bed) Helper()            {}
 func (b *bed) Cleanup(f func()) { b.cleanups = append(b.cleanups, f) }
 func (b *bed) TempDir() string {
-	dir := must(os.MkdirTemp("", "bench-redis-"))
-	b.dirs = append(b.dirs, dir)
+	dir := algo.Must(os.MkdirTemp("", "bench-redis-"))
+	b.Cleanup(func() { _ = os.RemoveAll(dir) }) // after the server, which has its cleanup before
 	return dir
 }
 func (*bed) Fatal(args ...any)            { panic(fmt.Sprint(args...)) }
@@ -32,9 +32,6 @@ func startRedis() (addr string, stop func(), err error) {
 	stop = func() {
 		for _, f := range b.cleanups {
 			f()
-		}
-		for _, dir := range b.dirs {
-			_ = os.RemoveAll(dir)
 		}
 	}
 	defer func() {

@@ -150,7 +150,7 @@ func throttles() []contender {
 	kratos, zero := sre.NewBreaker(), breaker.NewBreaker()
 	return []contender{
 		{"floor: clock, two additions", floor, again(addFloor())},
-		{throttleOurs, ours, again(acquired(algo.Must(throttle.New()), ""))},
+		{throttleOurs, ours, again(acquired(algo.Must(throttle.New())))},
 		{"failsafe-go adaptive throttler", peer, again(func() bool {
 			ok := safe.TryAcquirePermit()
 			safe.RecordSuccess()

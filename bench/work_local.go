@@ -35,10 +35,21 @@ func again(admitted func() bool) func(int) int {
 }
 
 // acquired goes through the interface, as an adapter does.
-func acquired(l algo.Limiter, key string) func() bool {
+func acquired(l algo.Limiter) func() bool {
 	ctx := context.Background()
 	return func() bool {
-		lease, err := l.Acquire(ctx, key, 1)
+		lease, err := l.Acquire(ctx, "", 1)
+		ok := err == nil && lease.Allowed
+		lease.Release(algo.Succeeded)
+		return ok
+	}
+}
+
+// acquiring is the same for every key.
+func acquiring(l algo.Limiter) ask {
+	ctx := context.Background()
+	return func(key string, n int) bool {
+		lease, err := l.Acquire(ctx, key, int64(n))
 		ok := err == nil && lease.Allowed
 		lease.Release(algo.Succeeded)
 		return ok
@@ -65,7 +76,7 @@ func oneBucket() []contender {
 	return []contender{
 		{"floor: clock, swap", floor, again(clockFloor())},
 		{oursAllow, ours, again(func() bool { return bucket.Allow("", 1) })},
-		{oursAcquire, ours, again(acquired(bucket, ""))},
+		{oursAcquire, ours, again(acquired(bucket))},
 		{"x/time/rate Allow", peer, again(rate.NewLimiter(fast, huge).Allow)},
 		{"uber Take", peer, again(func() bool { pacer.Take(); return true })},
 		{"juju TakeAvailable", peer, again(func() bool { return juju.TakeAvailable(1) == 1 })},
@@ -87,7 +98,7 @@ func oneEmptyBucket() []contender {
 	return []contender{
 		{"floor: clock, load", floor, again(func() bool { return word.Load() <= int64(time.Since(start)) })},
 		{oursAllow, ours, again(func() bool { return bucket.Allow("", 1) })},
-		{oursAcquire, ours, again(acquired(bucket, ""))},
+		{oursAcquire, ours, again(acquired(bucket))},
 		{"x/time/rate Allow", peer, again(xtime.Allow)},
 		{"juju TakeAvailable", peer, again(func() bool { return juju.TakeAvailable(1) == 1 })},
 	}
@@ -101,7 +112,7 @@ func slidingWindows() []contender {
 	return []contender{
 		{"floor: clock, swap", floor, again(clockFloor())},
 		{oursAllow, ours, again(func() bool { return window.Allow("", 1) })},
-		{oursAcquire, ours, again(acquired(window, ""))},
+		{oursAcquire, ours, again(acquired(window))},
 		{"RussellLuo slidingwindow", peer, again(theirs.Allow)},
 	}
 }
@@ -114,16 +125,10 @@ func keyed(ks []string) (cs []contender) {
 	for _, k := range ks {
 		table.Allow(k, 1<<42)
 	}
-	ctx := context.Background()
 	cs = []contender{
 		{"floor: clock, hash, swap", floor, inTurn(ks, keyedFloor(ks))},
 		{oursAllow, ours, inTurn(ks, func(k string, n int) bool { return table.Allow(k, int64(n)) })},
-		{oursAcquire, ours, inTurn(ks, func(k string, n int) bool {
-			lease, err := table.Acquire(ctx, k, int64(n))
-			ok := err == nil && lease.Allowed
-			lease.Release(algo.Succeeded)
-			return ok
-		})},
+		{oursAcquire, ours, inTurn(ks, acquiring(table))},
 	}
 	for _, l := range those(hasKeys) {
 		switch l.name {

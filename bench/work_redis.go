@@ -6,14 +6,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
-	"github.com/throttled/throttled/v2"
 	goredisstore "github.com/throttled/throttled/v2/store/goredisstore.v9"
 	"github.com/ulule/limiter/v3"
 	ululestore "github.com/ulule/limiter/v3/drivers/store/redis"
@@ -78,13 +76,12 @@ func redisWorks(addr string) []work {
 type redisBed struct {
 	client *redis.Client
 	keys   []string
-	begin  atomic.Int64
 	stores []*distributed.Store
 }
 
 func newRedisBed(addr string, n int) *redisBed {
 	b := &redisBed{client: redis.NewClient(&redis.Options{Addr: addr, PoolSize: 300}), keys: keys(n)}
-	must(b.client.FlushAll(context.Background()).Result())
+	algo.Must(b.client.FlushAll(context.Background()).Result())
 	return b
 }
 
@@ -95,59 +92,44 @@ func (b *redisBed) close() {
 	_ = b.client.Close()
 }
 
-// inTurn asks for the keys in turn; goroutines begin far from each other. It asks
-// for every key of a spent quota once beforehand.
-func (b *redisBed) inTurn(q quota, admitted func(key string) bool) func(int) int {
+// inTurn asks for every key of a spent quota once beforehand.
+func (b *redisBed) inTurn(q quota, admitted ask) func(int) int {
 	for _, k := range b.keys {
 		if q == spent {
-			admitted(k)
+			admitted(k, 1)
 		}
 	}
-	return func(n int) (count int) {
-		i := int(b.begin.Add(1) * 7919)
-		for range n {
-			if admitted(b.keys[i%len(b.keys)]) {
-				count++
-			}
-			i++
-		}
-		return count
-	}
+	return inTurn(b.keys, admitted)
 }
 
 // script is a plain EVALSHA that finds one key, or none.
 func (b *redisBed) script(answer string) contender {
 	ctx := context.Background()
 	plain := redis.NewScript(`return redis.call('GET', KEYS[1])`)
-	must(plain.Load(ctx, b.client).Result())
+	algo.Must(plain.Load(ctx, b.client).Result())
 	if answer == "one" {
 		for _, k := range b.keys {
-			must(b.client.Set(ctx, k, answer, 0).Result())
+			algo.Must(b.client.Set(ctx, k, answer, 0).Result())
 		}
 	}
-	return contender{"plain EVALSHA", floor, b.inTurn(ample, func(k string) bool {
+	return contender{"plain EVALSHA", floor, b.inTurn(ample, func(k string, _ int) bool {
 		return plain.EvalSha(ctx, b.client, []string{k}).Err() == nil
 	})}
 }
 
 func (b *redisBed) ours(name string, q quota, opts ...distributed.Option) contender {
 	opts = append(opts, distributed.WithTimeout(time.Second), distributed.WithPrefix(fmt.Sprint("s", len(b.stores))))
-	s := must(distributed.New(b.client, opts...))
+	s := algo.Must(distributed.New(b.client, opts...))
 	b.stores = append(b.stores, s)
-	var l algo.Limiter = must(s.TokenBucket("l", q.rate(), algo.Burst(int64(q.burst()))))
-	ctx := context.Background()
-	return contender{name, ours, b.inTurn(q, func(k string) bool {
-		lease, err := l.Acquire(ctx, k, 1)
-		lease.Release(algo.Succeeded)
-		return err == nil && lease.Allowed
-	})}
+	l := algo.Must(s.TokenBucket("l", q.rate(), algo.Burst(int64(q.burst()))))
+	return contender{name, ours, b.inTurn(q, acquiring(l))}
 }
 
 func (b *redisBed) peer(q quota) contender {
 	l := redis_rate.NewLimiter(b.client)
 	limit := redis_rate.Limit{Rate: q.units, Burst: q.burst(), Period: q.period}
 	ctx := context.Background()
-	return contender{redisRate, peer, b.inTurn(q, func(k string) bool {
+	return contender{redisRate, peer, b.inTurn(q, func(k string, _ int) bool {
 		res, err := l.Allow(ctx, k, limit)
 		return err == nil && res.Allowed > 0
 	})}
@@ -156,26 +138,15 @@ func (b *redisBed) peer(q quota) contender {
 // throttled repeats a decision whose key another caller has changed meanwhile.
 func (b *redisBed) throttled(q quota) contender {
 	const attempts = 1000
-	store := must(goredisstore.NewCtx(b.client, "throttled:"))
-	l := must(throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{
-		MaxRate: throttled.PerDuration(q.units, q.period), MaxBurst: q.burst() - 1,
-	}))
+	l := newThrottled(q, algo.Must(goredisstore.NewCtx(b.client, "throttled:")))
 	l.SetMaxCASAttemptsLimit(attempts)
-	ctx := context.Background()
-	return contender{"throttled", peer, b.inTurn(q, func(k string) bool {
-		limited, _, err := l.RateLimitCtx(ctx, k, 1)
-		return err == nil && !limited
-	})}
+	return contender{"throttled", peer, b.inTurn(q, throttledAsk(l))}
 }
 
 // ulule counts in fixed windows, so its limit is the burst.
 func (b *redisBed) ulule(q quota) contender {
-	l := limiter.New(must(ululestore.NewStore(b.client)), limiter.Rate{Limit: int64(q.burst()), Period: q.period})
-	ctx := context.Background()
-	return contender{"ulule", peer, b.inTurn(q, func(k string) bool {
-		res, err := l.Get(ctx, k)
-		return err == nil && !res.Reached
-	})}
+	l := limiter.New(algo.Must(ululestore.NewStore(b.client)), limiter.Rate{Limit: int64(q.burst()), Period: q.period})
+	return contender{"ulule", peer, b.inTurn(q, ululeAsk(l))}
 }
 
 // remoteCost is the cost of a decision on the server and on the way to it.
@@ -222,7 +193,7 @@ func remoteCosts(addr string) (all []remoteCost) {
 // info has the numbers of INFO.
 func (b *redisBed) info() map[string]float64 {
 	numbers := map[string]float64{}
-	for _, line := range strings.Split(must(b.client.Info(context.Background(), "cpu", "stats").Result()), "\r\n") {
+	for _, line := range strings.Split(algo.Must(b.client.Info(context.Background(), "cpu", "stats").Result()), "\r\n") {
 		field, value, _ := strings.Cut(line, ":")
 		if n, err := strconv.ParseFloat(value, 64); err == nil {
 			numbers[field] = n
@@ -235,8 +206,8 @@ func (b *redisBed) info() map[string]float64 {
 // key.
 func (b *redisBed) keyBytes() (sum float64) {
 	ctx := context.Background()
-	for _, k := range must(b.client.Keys(ctx, "*"+b.keys[0]+"*").Result()) {
-		sum += float64(must(b.client.MemoryUsage(ctx, k).Result()))
+	for _, k := range algo.Must(b.client.Keys(ctx, "*"+b.keys[0]+"*").Result()) {
+		sum += float64(algo.Must(b.client.MemoryUsage(ctx, k).Result()))
 	}
 	return sum
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -67,4 +68,21 @@ func (f Facts) String() string {
 		kind = "a virtual machine"
 	}
 	return fmt.Sprintf("%s, %d cores, %s, %s", f.CPU, f.Cores, kind, f.System)
+}
+
+// Processors parses a list of numbers of processors, such as 1,2,4, and drops those above most.
+func Processors(list string, most int) (procs []int, err error) {
+	for text := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("%q is no number of processors, as in 1,2,4", text)
+		}
+		if n <= most && !slices.Contains(procs, n) {
+			procs = append(procs, n)
+		}
+	}
+	if len(procs) == 0 {
+		return nil, fmt.Errorf("this machine has only %d processors, not %s", most, list)
+	}
+	return procs, nil
 }

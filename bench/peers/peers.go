@@ -21,34 +21,39 @@ type Gate struct {
 	Once func(keep bool) bool
 }
 
+// gate makes a Gate of a library's functions: take returns a slot, and whether there was one.
+func gate[S any](take func() (S, bool), release func(slot S, dropped bool)) Gate {
+	return Gate{
+		Enter: func() func(bool) {
+			slot, ok := take()
+			if !ok {
+				return nil
+			}
+			return func(dropped bool) { release(slot, dropped) }
+		},
+		Once: func(keep bool) bool {
+			slot, ok := take()
+			if ok && !keep {
+				release(slot, false)
+			}
+			return ok
+		},
+	}
+}
+
+// none is the slot of a library that only counts.
+type none = struct{}
+
 // Semaphore is golang.org/x/sync/semaphore.
 func Semaphore(n int) Gate {
 	sem := semaphore.NewWeighted(int64(n))
-	return counted(func() bool { return sem.TryAcquire(1) }, func() { sem.Release(1) })
+	return gate(func() (none, bool) { return none{}, sem.TryAcquire(1) }, func(none, bool) { sem.Release(1) })
 }
 
 // Bulkhead is failsafe-go's fixed limit.
 func Bulkhead(n int) Gate {
 	hull := bulkhead.New[any](uint(n))
-	return counted(hull.TryAcquirePermit, hull.ReleasePermit)
-}
-
-func counted(take func() bool, release func()) Gate {
-	return Gate{
-		Enter: func() func(bool) {
-			if !take() {
-				return nil
-			}
-			return func(bool) { release() }
-		},
-		Once: func(keep bool) bool {
-			ok := take()
-			if ok && !keep {
-				release()
-			}
-			return ok
-		},
-	}
+	return gate(func() (none, bool) { return none{}, hull.TryAcquirePermit() }, func(none, bool) { hull.ReleasePermit() })
 }
 
 // Failsafe is failsafe-go's adaptive limiter, fixed to n; 0: with its defaults.
@@ -57,77 +62,38 @@ func Failsafe(n int) Gate {
 	if n > 0 {
 		lim = adaptivelimiter.NewBuilder[any]().WithLimits(uint(n), uint(n), uint(n)).Build()
 	}
-	return Gate{
-		Enter: func() func(bool) {
-			permit, ok := lim.TryAcquirePermit()
-			if !ok {
-				return nil
-			}
-			return func(dropped bool) {
-				if dropped {
-					permit.Drop()
-				} else {
-					permit.Record()
-				}
-			}
-		},
-		Once: func(keep bool) bool {
-			permit, ok := lim.TryAcquirePermit()
-			if ok && !keep {
-				permit.Record()
-			}
-			return ok
-		},
-	}
+	return gate(lim.TryAcquirePermit, func(permit adaptivelimiter.Permit, dropped bool) {
+		if dropped {
+			permit.Drop()
+		} else {
+			permit.Record()
+		}
+	})
 }
 
 // Aegis is the BBR of go-kratos/aegis, with its options, such as [bbr.WithCPUThreshold].
 func Aegis(opts ...bbr.Option) Gate {
 	l := bbr.NewLimiter(opts...)
-	return Gate{
-		Enter: func() func(bool) {
-			done, err := l.Allow()
-			if err != nil {
-				return nil
-			}
-			return func(bool) { done(ratelimit.DoneInfo{}) }
-		},
-		Once: func(keep bool) bool {
-			done, err := l.Allow()
-			if err == nil && !keep {
-				done(ratelimit.DoneInfo{})
-			}
-			return err == nil
-		},
-	}
+	return gate(func() (ratelimit.DoneFunc, bool) {
+		done, err := l.Allow()
+		return done, err == nil
+	}, func(done ratelimit.DoneFunc, _ bool) { done(ratelimit.DoneInfo{}) })
 }
 
 // GoZero is go-zero's adaptive shedder.
 func GoZero(opts ...load.ShedderOption) Gate {
 	load.DisableLog()
 	shedder := load.NewAdaptiveShedder(opts...)
-	return Gate{
-		Enter: func() func(bool) {
-			promise, err := shedder.Allow()
-			if err != nil {
-				return nil
-			}
-			return func(dropped bool) {
-				if dropped {
-					promise.Fail()
-				} else {
-					promise.Pass()
-				}
-			}
-		},
-		Once: func(keep bool) bool {
-			promise, err := shedder.Allow()
-			if err == nil && !keep {
-				promise.Pass()
-			}
-			return err == nil
-		},
-	}
+	return gate(func() (load.Promise, bool) {
+		promise, err := shedder.Allow()
+		return promise, err == nil
+	}, func(promise load.Promise, dropped bool) {
+		if dropped {
+			promise.Fail()
+		} else {
+			promise.Pass()
+		}
+	})
 }
 
 // Wrap limits a handler.
