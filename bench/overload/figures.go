@@ -99,9 +99,6 @@ func (f *figures) ofLeft() float64 {
 	return f.Goodput / f.Left
 }
 
-// save appends f to the file.
-func (f *figures) save(path string) error { return appendLine(path, f) }
-
 // appendLine adds one line of JSON to a file; no path, no line.
 func appendLine(path string, v any) error {
 	if path == "" {

@@ -5,19 +5,14 @@
 //	                                                processor each
 //	overload -report DIR -json FILE                 what those figures say, and their picture
 //	overload -server PROGRAM -kinds burst,closed    other traffic, and several processors
-//	overload -url http://127.0.0.1:8080/ -loads 5   a server that runs already, whose answers have
-//	                                                a Content-Length
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"runtime/debug"
 	"time"
-
-	"github.com/sluice-go/sluice/bench/loadgen"
 )
 
 var (
@@ -32,8 +27,6 @@ var (
 	kinds    = flag.String("kinds", "", "tables to measure instead; all: "+allKinds)
 	procs    = flag.String("procs", "2,4,8,16", "processors of the server, for the table of cores; those that are not there are left out")
 	protos   = flag.String("protocols", allProtocols, "protocols, for the table of cores")
-	url      = flag.String("url", "", "the server that runs already")
-	slo      = flag.Duration("slo", 250*time.Millisecond, "how late an answer of it still counts")
 )
 
 func main() {
@@ -50,43 +43,11 @@ func main() {
 		}
 	case *kinds != "":
 		run = tables
-	case *url != "":
-		run = func() error { return running(*url, *slo) }
 	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "overload:", err)
 		os.Exit(1)
 	}
-}
-
-// running overloads a server that runs already, by each of the loads.
-func running(url string, slo time.Duration) error {
-	times, err := parseLoads()
-	if err != nil {
-		return err
-	}
-	// Enough clients to keep it busy, too few to overload it.
-	const clients, patience = 8, 2 * time.Second
-	start := time.Now()
-	all, err := loadgen.Closed(url, clients, min(length(), 3*time.Second))
-	if err != nil {
-		return err
-	}
-	f := figures{Work: "-", Limiter: "-", Capacity: float64(count(all, served)) / time.Since(start).Seconds()}
-	if f.Capacity == 0 {
-		return errors.New("no answer with status 200")
-	}
-	fmt.Println(heading)
-	for _, f.Times = range times {
-		p := planOf(length(), f.Times)
-		all, err := loadgen.Run(loadgen.Config{URL: url, Phases: p.phases(f.Capacity, f.Times), Timeout: patience, MaxOpen: mostOpen, Seed: *seed})
-		if err != nil {
-			return err
-		}
-		f.take(all, p, slo)
-		fmt.Println(&f)
-	}
-	return nil
 }
 
 func length() time.Duration { return time.Duration(*seconds * 1e9) }

@@ -11,26 +11,14 @@ import (
 	"github.com/sluice-go/sluice/bench/loadgen"
 )
 
-// TestRunning: a server that answers two requests at a time and rejects the others, under five
-// times its capacity.
-func TestRunning(t *testing.T) {
-	places := make(chan struct{}, 2)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		select {
-		case places <- struct{}{}:
-			time.Sleep(5 * time.Millisecond)
-			<-places
-		default:
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-	}))
-	t.Cleanup(s.Close)
-	set(t, seconds, .3)
-	set(t, loads, "5")
-	require.NoError(t, running(s.URL+"/", time.Minute))
-	require.ErrorContains(t, running("nowhere", time.Minute), `the URL is "nowhere"`)
+func TestLoads(t *testing.T) {
+	set(t, loads, "0.85,5")
+	times, err := parseLoads()
+	require.NoError(t, err)
+	require.Equal(t, []float64{.85, 5}, times)
 	set(t, loads, "0")
-	require.ErrorContains(t, running(s.URL+"/", time.Minute), `the load is "0"`)
+	_, err = parseLoads()
+	require.ErrorContains(t, err, `the load is "0"`)
 }
 
 func set[T any](t *testing.T, flag *T, value T) {

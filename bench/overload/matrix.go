@@ -177,11 +177,12 @@ func (g group) measure(r rig) (failed int, err error) {
 		if cause == nil {
 			cause = f.cell(r, g.seconds)
 		}
-		if f.Failed = said(cause); f.Failed != "" {
+		if cause != nil {
+			f.Failed = strings.Join(strings.Fields(cause.Error()), " ") // on one line
 			failed++
 		}
 		fmt.Println(&f)
-		if err := f.save(*records); err != nil {
+		if err := appendLine(*records, f); err != nil {
 			return failed, err
 		}
 	}
@@ -208,14 +209,6 @@ func known(all map[string]float64, key string, measure func() (float64, error)) 
 		all[key] = x
 	}
 	return x, err
-}
-
-// said is the error on one line.
-func said(err error) string {
-	if err == nil {
-		return ""
-	}
-	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
 // cell measures one limiter at one load.

@@ -15,7 +15,7 @@ func TestMatrix(t *testing.T) {
 	covered := map[string]int{}
 	var takes time.Duration
 	for _, g := range matrix() {
-		require.True(t, contains(tuned, g.work) != contains(judged, g.work), g.work)
+		require.True(t, slices.Contains(tuned, g.work) != slices.Contains(judged, g.work), g.work)
 		for _, l := range g.limiters {
 			for _, times := range g.loads {
 				p := planOf(time.Duration(g.seconds*1e9), times)
@@ -27,13 +27,13 @@ func TestMatrix(t *testing.T) {
 	require.Len(t, slices.Concat(tuned, judged), 12)
 	for _, work := range slices.Concat(tuned, judged) {
 		loads := 4
-		if contains(shapes, work) {
+		if slices.Contains(shapes, work) {
 			loads = 2
 		}
 		for _, l := range ourLimiters {
 			require.Equal(t, loads, covered[work+" "+l], work)
 		}
-		if contains(shapes, work) {
+		if slices.Contains(shapes, work) {
 			continue
 		}
 		for _, l := range peerLimiters {

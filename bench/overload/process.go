@@ -18,7 +18,6 @@ type server struct {
 	addr   string
 	said   bytes.Buffer
 	exited chan struct{} // closed when it has
-	err    error         // why, then
 }
 
 func startServer(cmd *exec.Cmd) (*server, error) {
@@ -35,7 +34,7 @@ func startServer(cmd *exec.Cmd) (*server, error) {
 	line, err := in.ReadString('\n')
 	go func() {
 		_, _ = io.Copy(io.Discard, in) // a write to the log must not wait for a reader
-		s.err = cmd.Wait()
+		_ = cmd.Wait()                 // its state says why it ended
 		close(s.exited)
 	}()
 	if err != nil {
@@ -80,14 +79,9 @@ func (s *server) cpu() time.Duration {
 // spinOf runs the server's program without arguments and returns what it prints:
 // the steps of work that take a millisecond here.
 func spinOf(cmd *exec.Cmd) (string, error) {
-	s, err := startServer(cmd)
-	if err != nil {
-		return "", err
-	}
-	if <-s.exited; s.err != nil {
-		return "", s.ended()
-	}
-	return s.addr, nil
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	return string(bytes.TrimSpace(out)), err
 }
 
 // last is the last line of what a server has said, of a panic the first that is known. The peers log

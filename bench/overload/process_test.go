@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,9 +38,4 @@ func TestServerEnds(t *testing.T) {
 func TestLast(t *testing.T) {
 	require.Empty(t, last(""))
 	require.Equal(t, "the end", last(strings.Repeat("noise ", 1000)+"\nthe end\n"))
-}
-
-func TestSaid(t *testing.T) {
-	require.Empty(t, said(nil))
-	require.Equal(t, "one two", said(errors.New("one\n\ttwo")))
 }

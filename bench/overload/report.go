@@ -55,11 +55,11 @@ func (r results) targets(b *strings.Builder) {
 			row, any := s.work+of(limiter)+origin(s), false
 			for _, t := range all {
 				row += "; " + t.String()
-				if t.known {
+				if t.where != "" {
 					known, any = known+1, true
-				}
-				if t.known && t.met() {
-					met++
+					if t.met() {
+						met++
+					}
 				}
 			}
 			if any {
@@ -89,22 +89,18 @@ func of(limiter string) string {
 
 // origin marks the handlers on which the constants were tuned.
 func origin(s section) string {
-	if s.transport == "http" && contains(tuned, s.work) {
+	if s.transport == "http" && slices.Contains(tuned, s.work) {
 		return " (tuned)"
 	}
 	return ""
 }
 
-func contains(all []string, s string) bool { return len(keep(all, []string{s})) > 0 }
-
 // unmeasured lists the cells that say something about the generator, not about a limiter.
 func (r results) unmeasured(b *strings.Builder) {
 	var cells []string
-	for _, s := range r.sections() {
-		for _, f := range r.of(s) {
-			if f.Failed == "" && r.beyond(f) {
-				cells = append(cells, fmt.Sprintf("%s at %gx: %s", s.work, f.Times, f.Limiter))
-			}
+	for _, f := range r.cells {
+		if f.Failed == "" && r.beyond(f) {
+			cells = append(cells, fmt.Sprintf("%s at %gx: %s", f.Work, f.Times, f.Limiter))
 		}
 	}
 	if len(cells) > 0 {
@@ -117,7 +113,7 @@ func (r results) lost(b *strings.Builder) {
 	var lost []string
 	for _, f := range r.cells {
 		us, ok := r.find(f.Work, "default", f.Times)
-		if ok && f.Failed == "" && f.Times > 1 && contains(peerLimiters, f.Limiter) && f.Goodput > us.Goodput {
+		if ok && f.Failed == "" && f.Times > 1 && slices.Contains(peerLimiters, f.Limiter) && f.Goodput > us.Goodput {
 			lost = append(lost, fmt.Sprintf("%s at %gx: %s keeps %.3f of the capacity, default %.3f", f.Work, f.Times, f.Limiter, f.Goodput, us.Goodput))
 		}
 	}

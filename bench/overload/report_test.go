@@ -28,7 +28,7 @@ func written(t *testing.T, cells ...figures) (page, dir string) {
 	records := filepath.Join(dir, "records")
 	require.NoError(t, appendLine(records, line{Machine: &host.Facts{CPU: "a processor", Cores: 2, Virtual: true, Peers: []string{"peer v1"}}}))
 	for _, f := range cells {
-		require.NoError(t, f.save(records))
+		require.NoError(t, appendLine(records, f))
 	}
 	page, err := report(records, dir)
 	require.NoError(t, err)

@@ -28,6 +28,7 @@ type rig struct {
 	pinned              bool     // the server runs on processor 0
 	group               string   // the control group of the server, or empty
 	patience            time.Duration
+	failure             *error // the first one of a table: what follows it is left out
 
 	*server
 	*sender

@@ -16,9 +16,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/sluice-go/sluice/bench/loadgen"
 )
@@ -86,8 +86,9 @@ func (s *sender) send(tenant string, cost int, patience time.Duration) int16 {
 		fields["x-tenant"], fields["x-cost"] = tenant, strconv.Itoa(max(cost, 1))
 	}
 	if s.conns != nil {
-		var e emptypb.Empty
-		return statusOf(s.conns[s.next.Add(1)%rpcConns].Invoke(metadata.NewOutgoingContext(ctx, metadata.New(fields)), "/overload.Service/Do", &e, &e))
+		client := testpb.NewTestServiceClient(s.conns[s.next.Add(1)%rpcConns])
+		_, err := client.EmptyCall(metadata.NewOutgoingContext(ctx, metadata.New(fields)), &testpb.Empty{})
+		return statusOf(err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {

@@ -20,17 +20,11 @@ func ticksNow() ticks {
 // ticksOf sums the first line of /proc/stat up to the eighth time, the stolen one; those behind it are
 // parts of others.
 func ticksOf(stat string) (t ticks) {
-	first, _, _ := strings.Cut(stat, "\n")
 	const stolen = 8
-	for i, field := range strings.Fields(first) {
-		n, err := strconv.ParseFloat(field, 64)
-		if err != nil || i > stolen {
-			continue
-		}
-		t.all += n
-		if i == stolen {
-			t.stolen = n
-		}
+	fields := strings.Fields(stat)
+	for i := 1; i <= stolen && i < len(fields); i++ {
+		t.stolen, _ = strconv.ParseFloat(fields[i], 64) // the last one
+		t.all += t.stolen
 	}
 	return t
 }

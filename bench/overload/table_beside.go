@@ -10,21 +10,21 @@ import (
 	"github.com/sluice-go/sluice/bench/loadgen"
 )
 
-func slowBodies(r rig) error {
-	return r.beside("slow bodies", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n")
+func slowBodies(r rig) {
+	r.beside("slow bodies", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n")
 }
 
-func eventStreams(r rig) error {
-	return r.beside("event streams", "GET /events HTTP/1.1\r\nHost: a\r\n\r\n")
+func eventStreams(r rig) {
+	r.beside("event streams", "GET /events HTTP/1.1\r\nHost: a\r\n\r\n")
 }
 
 // beside has few honest requests beside connections that wait for their clients,
 // three new ones a second; a body ends after two seconds.
-func (r rig) beside(what, head string) error {
+func (r rig) beside(what, head string) {
 	begin("Beside "+what+"\n\nThree of them begin each second. Rejected of the honest requests, and p99.", "honest requests a second")
 	r.work = "1ms"
 	for _, rate := range []float64{.5, 5, 20} {
-		if err := r.row(fmt.Sprint(rate), func(r rig) (string, error) {
+		r.row(fmt.Sprint(rate), func(r rig) (string, error) {
 			if _, err := r.closed(1, time.Second); err != nil {
 				return "", err
 			}
@@ -32,11 +32,8 @@ func (r rig) beside(what, head string) error {
 			go slowly(r.addr, head, stop)
 			defer close(stop)
 			return summary(r.run(0, loadgen.Phase{Rate: rate, Burst: 1, Duration: max(length(), 10*time.Second)}))
-		}); err != nil {
-			return err
-		}
+		})
 	}
-	return nil
 }
 
 // slowly begins three requests a second until stop is closed.

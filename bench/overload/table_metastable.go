@@ -34,32 +34,22 @@ func recovered(all []loadgen.Answer) time.Duration {
 	return 0
 }
 
-func metastable(r rig) error {
+func metastable(r rig) {
 	heads(fmt.Sprintf("Retries after a trigger\n\nThe load is %g of the capacity, %gx for %v, and %g again; the handler takes 5 ms, an answer counts within %v, clients give up after %v and try up to %d times, with a random pause of up to 100, 200 and 400 ms between. "+
 		"Requests with an answer in time, of the offered; late is the part of the served requests whose answer came too late.",
 		offered, trigger, triggered, offered, late, hurry, attempts), "limiter", "before", "2s after the trigger and later", "recovered after", "late")
 	r.work, r.procs, r.patience = "5ms", 1, hurry
-	rate, err := r.full()
-	if err != nil {
-		return err
-	}
-	for _, r.limiter = range []string{"none", "default", "aegis", "failsafe", "gozero"} {
-		if err := r.with(func(r rig) error {
+	rate := r.full()
+	for _, l := range []string{"none", "default", "aegis", "failsafe", "gozero"} {
+		r.cells(l, []string{l}, func(r *rig, l string) { r.limiter = l }, func(r rig) (string, error) {
 			all := loadgen.Paced(loadgen.Config{Seed: *seed, Phases: []loadgen.Phase{
 				phase(offered*rate, beforeIt), phase(trigger*rate, triggered), phase(offered*rate, afterIt),
 			}}, r.persist)
 			n, err := r.served()
-			if err != nil {
-				return err
-			}
-			fmt.Printf("| %s | %.2f | %.2f | %v | %.1f %% |\n", r.limiter, share(between(all, time.Second, beforeIt), served),
-				share(after(all, beforeIt+triggered+2*time.Second), served), recovered(all), 100*max(0, 1-float64(count(all, served))/float64(n)))
-			return nil
-		}); err != nil {
-			return err
-		}
+			return fmt.Sprintf("%.2f | %.2f | %v | %.1f %%", share(between(all, time.Second, beforeIt), served),
+				share(after(all, beforeIt+triggered+2*time.Second), served), recovered(all), 100*max(0, 1-float64(count(all, served))/float64(n))), err
+		})
 	}
-	return nil
 }
 
 // persist sends a request until it gets an answer in time, or has tried often enough.

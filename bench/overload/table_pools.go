@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/bench/loadgen"
@@ -26,7 +27,7 @@ var poolCells = []struct {
 const poolBefore, poolOver, poolAfter = 3 * time.Second, 4 * time.Second, 3500 * time.Millisecond
 
 // pools overloads a pool behind a server, with clients that hang up.
-func pools(r rig) error {
+func pools(r rig) {
 	begin(fmt.Sprintf("Pools behind the server\n\n.85 of the capacity for %v, the overload for %v, .85 for %v; clients hang up after their patience, the handler does the work all the same; an answer counts within %v. "+
 		"Answers in time per second, of the capacity, in the first second of the overload and in the next three; then, of the demand, in the last two seconds; denied before the overload; p99 of the answers. "+
 		"The capacity is that of the connections; that of the sleeps of the machine is 2 to 4 %% less.", poolBefore, poolOver, poolAfter, late),
@@ -34,27 +35,18 @@ func pools(r rig) error {
 	for _, r.procs = range []int{1, 2} {
 		for _, c := range poolCells {
 			r.work, r.patience = c.work, c.patience
-			if err := r.row(fmt.Sprintf("%d | %s | %gx | %v", r.procs, c.work, c.times, c.patience), func(r rig) (string, error) {
+			r.row(fmt.Sprintf("%d | %s | %gx | %v", r.procs, c.work, c.times, c.patience), func(r rig) (string, error) {
 				all, err := r.run(500, phase(.85*c.capacity, poolBefore), phase(c.times*c.capacity, poolOver), phase(.85*c.capacity, poolAfter))
 				return poolCell(all, c.capacity), err
-			}); err != nil {
-				return err
-			}
+			})
 		}
 	}
-	return nil
 }
 
 func poolCell(all []loadgen.Answer, capacity float64) string {
 	const end = poolBefore + poolOver + poolAfter
 	good := func(from, to time.Duration) float64 { return float64(count(between(all, from, to), inTime(late))) }
-	var ok []loadgen.Answer
-	for _, a := range all {
-		if a.OK(late) {
-			ok = append(ok, a)
-		}
-	}
-	_, p99 := quantiles(ok)
+	_, p99 := quantiles(slices.DeleteFunc(slices.Clone(all), func(a loadgen.Answer) bool { return !a.OK(late) }))
 	return fmt.Sprintf("%.2f, %.2f, %.2f; %.1f %%; %v", good(poolBefore, poolBefore+time.Second)/capacity,
 		good(poolBefore+time.Second, poolBefore+poolOver)/capacity/3, share(between(all, end-2*time.Second, end), inTime(late)),
 		100*share(between(all, time.Second, poolBefore), rejected), p99.Round(time.Millisecond))

@@ -10,24 +10,21 @@ import (
 )
 
 // quotas is the overload in a container that may use a part of the processors.
-func quotas(r rig) error {
+func quotas(r rig) {
 	begin("Within a container's quota\n\nAnswers within 500 ms, as a share of the capacity within the quota; p99 of them; and the rejections at 0.85x, else the requests without an answer.",
 		"processors", "handler", "load", "capacity, 1/s")
 	r.procs = 0
 	for _, quota := range []float64{.5, 1, 1.5} {
-		if err := inGroup(quota, func(group string) error {
-			r.group = group
-			for _, r.work = range []string{"500us", "5ms", "30ms"} {
-				if err := r.overloads(fmt.Sprint(quota)); err != nil {
-					return err
+		r.try(func() error {
+			return inGroup(quota, func(group string) error {
+				r.group = group
+				for _, r.work = range []string{"500us", "5ms", "30ms"} {
+					r.overloads(fmt.Sprint(quota))
 				}
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
+				return *r.failure
+			})
+		})
 	}
-	return nil
 }
 
 // cpuGroups are where groups with a quota can be made: version 1, version 2.

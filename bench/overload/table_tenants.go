@@ -14,7 +14,7 @@ import (
 const learning = 3 * time.Second
 
 // tenants are the tenants of the simulator in front of a server, without and with fair shares.
-func tenants(r rig) error {
+func tenants(r rig) {
 	heads("Fair shares\n\nTenants of the simulator (make sim SIM=fairness), answers within 500 ms: the smallest part that one got of the lesser of its demand "+
 		"and its share of all that was served, Jain's index over these parts, the part of the capacity that was served. Tenants with fewer than 20 requests count as one.",
 		"protocol", "tenants", "without", "with shares")
@@ -28,19 +28,13 @@ func tenants(r rig) error {
 					continue
 				}
 			}
-			rate, err := r.full()
-			if err != nil {
-				return err
-			}
-			if err := r.cells(protocol+" | "+s.About, []string{"", "-shares"}, distinguish, func(r rig) (string, error) {
+			rate := r.full()
+			r.cells(protocol+" | "+s.About, []string{"", "-shares"}, distinguish, func(r rig) (string, error) {
 				f := sim.Divided(r.share(s.Tenants, rate, d))
 				return fmt.Sprintf("%.2f, %.2f, %.2f", f.Least, f.Jain, f.All), nil
-			}); err != nil {
-				return err
-			}
+			})
 		}
 	}
-	return nil
 }
 
 // distinguish starts the server with a flag, or without.

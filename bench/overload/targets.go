@@ -20,16 +20,15 @@ const (
 type promise struct {
 	is    float64
 	limit float64
-	least bool // the limit is a least, not a most
-	where string
-	known bool
+	least bool   // the limit is a least, not a most
+	where string // "": nothing was measured
 	show  func(float64) string
 }
 
 // worse takes in a cell.
 func (t *promise) worse(is float64, where string) {
-	if !t.known || (is < t.is) == t.least {
-		t.is, t.where, t.known = is, where, true
+	if t.where == "" || (is < t.is) == t.least {
+		t.is, t.where = is, where
 	}
 }
 
@@ -42,7 +41,7 @@ func (t promise) met() bool {
 
 // String is the value, where, and by how much it misses.
 func (t promise) String() string {
-	if !t.known {
+	if t.where == "" {
 		return ""
 	}
 	s := t.show(t.is) + " " + t.where
@@ -100,12 +99,8 @@ func (r results) beyond(f figures) bool {
 	if f.Limiter == "rejects" || f.Limiter == "none" || f.GaveUp <= mostLost {
 		return false
 	}
-	for _, all := range r.of(section{f.Work, f.Transport}) {
-		if all.Limiter == "rejects" && all.Failed == "" && all.Times == f.Times {
-			return all.GaveUp > mostLost
-		}
-	}
-	return false
+	all, ok := r.find(f.Work, "rejects", f.Times)
+	return ok && all.Transport == f.Transport && all.GaveUp > mostLost
 }
 
 // missed is the share of the requests that miss the SLO at a load below 1 without a limiter.

@@ -9,39 +9,18 @@ import (
 	tapping "github.com/sluice-go/sluice/grpcmw/early"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/types/known/emptypb"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
 )
 
-// Method is the method of the measured service.
-const method = "/overload.Service/Do"
-
-type service interface {
-	Do(context.Context, *emptypb.Empty) (*emptypb.Empty, error)
+// worker is the measured service: EmptyCall does the work.
+type worker struct {
+	testpb.UnimplementedTestServiceServer
+	work work
 }
 
-type worker struct{ work work }
-
-func (w worker) Do(context.Context, *emptypb.Empty) (*emptypb.Empty, error) {
+func (w worker) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
 	w.work.do()
-	return &emptypb.Empty{}, nil
-}
-
-// description is written by hand: one method on messages that exist needs no
-// generated code.
-var description = grpc.ServiceDesc{
-	ServiceName: "overload.Service",
-	HandlerType: (*service)(nil),
-	Methods: []grpc.MethodDesc{{MethodName: "Do", Handler: func(srv any, ctx context.Context, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
-		var e emptypb.Empty
-		if err := dec(&e); err != nil {
-			return nil, err
-		}
-		if in == nil {
-			return srv.(service).Do(ctx, &e)
-		}
-		return in(ctx, &e, &grpc.UnaryServerInfo{Server: srv, FullMethod: method},
-			func(ctx context.Context, req any) (any, error) { return srv.(service).Do(ctx, req.(*emptypb.Empty)) })
-	}}},
+	return &testpb.Empty{}, nil
 }
 
 func serveRPC(ln net.Listener) error {
@@ -61,6 +40,6 @@ func serveRPC(ln net.Listener) error {
 		}
 	}
 	s := grpc.NewServer(opts...)
-	s.RegisterService(&description, worker{w})
+	testpb.RegisterTestServiceServer(s, worker{work: w})
 	return s.Serve(ln)
 }

@@ -36,9 +36,6 @@ func rpcTenant(ctx context.Context, _ string) (string, error) {
 
 // costOf is how often the work is done: 1 without a number.
 func costOf(header string) int {
-	n, err := strconv.Atoi(header)
-	if err != nil {
-		return 1
-	}
-	return n
+	n, _ := strconv.Atoi(header)
+	return max(n, 1)
 }
