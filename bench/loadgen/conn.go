@@ -83,7 +83,7 @@ func (g *generator) readAnswers(c *conn) {
 }
 
 func notOpened(err error) int16 {
-	var timeout interface{ Timeout() bool }
+	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		return TimedOut
 	}

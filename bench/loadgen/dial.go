@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"runtime"
@@ -29,10 +30,7 @@ func (g *generator) dial() (net.Conn, error) {
 			err := c.Control(func(fd uintptr) {
 				failed = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_IP, ipBindAddressNoPort, 1)
 			})
-			if err != nil {
-				return err
-			}
-			return failed
+			return errors.Join(err, failed)
 		}
 	}
 	return d.Dial("tcp", g.host)

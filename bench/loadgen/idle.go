@@ -42,12 +42,7 @@ func (g *generator) openIdle(n int) error {
 			return fmt.Errorf("loadgen: opening a connection before the load: %w", err)
 		}
 		c := &conn{Conn: nc}
-		g.open.Add(1)
-		g.conns = append(g.conns, c)
-		g.readers.Go(func() {
-			defer g.open.Add(-1)
-			g.readAnswers(c)
-		})
+		g.serve(c, g.readAnswers)
 		g.idle.push(c)
 	}
 	return nil

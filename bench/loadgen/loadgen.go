@@ -241,13 +241,18 @@ func (g *generator) askAnew(a *Answer) *conn {
 		g.settle(c, NoConn)
 		return nil
 	}
+	g.serve(c, g.read)
+	return c
+}
+
+// serve runs the reader of a new connection.
+func (g *generator) serve(c *conn, read func(*conn)) {
 	g.open.Add(1)
 	g.conns = append(g.conns, c)
 	g.readers.Go(func() {
 		defer g.open.Add(-1)
-		g.read(c)
+		read(c)
 	})
-	return c
 }
 
 // settle records the result of the request on c, once. It reports whether

@@ -88,22 +88,20 @@ func read(only *regexp.Regexp) (faults []fault) {
 	for _, name := range must(filepath.Glob("mutants/faults/*.txt")) {
 		for text := range strings.SplitSeq("\n"+string(must(os.ReadFile(name))), "\n= ") {
 			var f fault
-			for i, line := range strings.Split(text, "\n") {
+			f.title, text, _ = strings.Cut(text, "\n")
+			f.args, text, _ = strings.Cut(text, "\n")
+			for line := range strings.Lines(text + "\n") {
 				last := len(f.edits) - 1
-				switch {
-				case i == 0:
-					f.title = line
-				case i == 1:
-					f.args = line
-				case line == "":
-				case line[0] == '-':
-					f.edits[last].old += line[1:] + "\n"
-				case line[0] == '+':
-					f.edits[last].new += line[1:] + "\n"
-				case line[0] == ' ':
-					f.edits[last].old, f.edits[last].new = f.edits[last].old+line[1:]+"\n", f.edits[last].new+line[1:]+"\n"
+				switch line[0] {
+				case '\n':
+				case '-':
+					f.edits[last].old += line[1:]
+				case '+':
+					f.edits[last].new += line[1:]
+				case ' ':
+					f.edits[last].old, f.edits[last].new = f.edits[last].old+line[1:], f.edits[last].new+line[1:]
 				default:
-					f.edits = append(f.edits, edit{file: line})
+					f.edits = append(f.edits, edit{file: line[:len(line)-1]})
 				}
 			}
 			if f.edits != nil && only.MatchString(f.edits[0].file+" "+f.title) {
@@ -150,12 +148,8 @@ func try(tree string, f fault, check bool) (verdict, by string) {
 		return "SURVIVED", ""
 	}
 	args, by := f.args, "a crash"
-	if names := failed.FindAllStringSubmatch(out, -1); names != nil {
-		by = ""
-		for _, n := range names {
-			by += "|" + n[1]
-		}
-		by = by[1:]
+	if names := failed.FindAllString(out, -1); names != nil {
+		by = strings.ReplaceAll(strings.Join(names, "|"), "--- FAIL: ", "")
 		args += " -run ^(" + by + ")$"
 	}
 	if _, err := test(tree, args, true); err == nil {
@@ -168,7 +162,7 @@ func try(tree string, f fault, check bool) (verdict, by string) {
 	return "killed", "by " + by
 }
 
-var failed = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
+var failed = regexp.MustCompile(`(?m)^--- FAIL: \w+`)
 
 // test runs go test with few cases, one package after another.
 func test(tree, args string, slow bool) (string, error) {

@@ -7,8 +7,6 @@ package main
 import (
 	"encoding/csv"
 	"errors"
-	"flag"
-	"fmt"
 	"image/color"
 	"os"
 	"strconv"
@@ -17,6 +15,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/bench/figure"
 )
 
@@ -27,48 +26,19 @@ type point struct {
 }
 
 func main() {
-	in := flag.String("in", "outage/series.csv", "the series, as CSV")
-	out := flag.String("out", "../docs/outage.svg", "the picture, as SVG")
-	flag.Parse()
-	if err := run(*in, *out); err != nil {
-		fmt.Fprintln(os.Stderr, "outage:", err)
-		os.Exit(1)
-	}
+	rates, sums, err := picture(read("outage/series.csv"))
+	algo.Must(0, err)
+	algo.Must(0, figure.Stack("../docs/outage.svg", 5.5*vg.Centimeter, rates, sums))
 }
 
-func run(in, out string) error {
-	points, err := read(in)
-	if err != nil {
-		return err
-	}
-	rates, sums, err := picture(points)
-	if err != nil {
-		return err
-	}
-	return figure.Stack(out, 5.5*vg.Centimeter, rates, sums)
-}
-
-func read(path string) ([]point, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
+func read(path string) (points []point) {
+	file := algo.Must(os.Open(path))
 	defer func() { _ = file.Close() }()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		return nil, err
+	number := func(text string) float64 { return algo.Must(strconv.ParseFloat(text, 64)) }
+	for _, row := range algo.Must(csv.NewReader(file).ReadAll())[1:] {
+		points = append(points, point{number(row[0]), number(row[2]), number(row[3]), row[1]})
 	}
-	var points []point
-	for _, row := range rows[1:] {
-		p := point{phase: row[1]}
-		for i, to := range map[int]*float64{0: &p.seconds, 2: &p.admitted, 3: &p.limit} {
-			if *to, err = strconv.ParseFloat(row[i], 64); err != nil {
-				return nil, err
-			}
-		}
-		points = append(points, p)
-	}
-	return points, nil
+	return points
 }
 
 // Burst of the limit in that test.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/adaptive/strategy"
-	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
@@ -45,35 +44,17 @@ func adapted(name string, make func(w *world, on adaptive.Option) adaptive.Strat
 		s := make(w, w.option())
 		g, err := newLimited(w, s, opts...)
 		if err != nil && opts != nil { // requests cannot wait here for slots alone
-			g, err = newLimited(w, gated{s}, opts...)
+			g, err = newLimited(w, gated{adaptive.Min(s).(adaptive.Follower)}, opts...)
 		}
 		return g, err
 	}}
 }
 
 // gated is a strategy behind a gate that admits every request.
-type gated struct{ adaptive.Strategy }
+type gated struct{ adaptive.Follower }
 
 func (gated) Admits(time.Duration) bool { return true }
 func (gated) Full() bool                { return false }
-
-func (g gated) Admitted(at time.Duration, n, inFlight int64) {
-	if f, ok := g.Strategy.(adaptive.Follower); ok {
-		f.Admitted(at, n, inFlight)
-	}
-}
-
-func (g gated) Finished(at, rtt time.Duration, inFlight int64, o algo.Outcome) {
-	if f, ok := g.Strategy.(adaptive.Follower); ok {
-		f.Finished(at, rtt, inFlight, o)
-	}
-}
-
-func (g gated) Denied(at time.Duration, n, inFlight int64, c algo.Cause) {
-	if f, ok := g.Strategy.(adaptive.Follower); ok {
-		f.Denied(at, n, inFlight, c)
-	}
-}
 
 // option runs a limiter or a strategy on the simulated machine.
 func (w *world) option() adaptive.Option { return wiring.OnMachine(w) }

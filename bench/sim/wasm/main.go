@@ -10,16 +10,15 @@ import (
 func main() {
 	js.Global().Set("sluiceOverload", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		var s settings
+		var answer any
 		err := json.Unmarshal([]byte(args[0].String()), &s)
-		var p page
 		if err == nil {
-			p, err = play(s)
+			answer, err = play(s)
 		}
 		if err != nil {
-			data, _ := json.Marshal(map[string]string{"error": err.Error()})
-			return string(data)
+			answer = map[string]string{"error": err.Error()}
 		}
-		data, _ := json.Marshal(p) // numbers and texts
+		data, _ := json.Marshal(answer) // numbers and texts
 		return string(data)
 	}))
 	js.Global().Call("sluiceReady")

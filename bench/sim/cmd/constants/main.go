@@ -17,6 +17,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/bench/sim"
 )
 
@@ -58,14 +59,11 @@ const file = "../adaptive/next.go"
 func main() {
 	play := flag.Bool("play", false, "play the scenarios and print the results as JSON")
 	flag.Parse()
-	run := compare
 	if *play {
-		run = played
+		algo.Must(0, json.NewEncoder(os.Stdout).Encode(played()))
+		return
 	}
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	compare()
 }
 
 // cell is a scenario with its result.
@@ -76,86 +74,52 @@ type cell struct {
 }
 
 // played plays the scenarios with this build.
-func played() error {
-	all, err := sim.Cells()
-	if err != nil {
-		return err
+func played() (cells []cell) {
+	for _, s := range algo.Must(sim.Cells()) {
+		cells = append(cells, cell{s.Scenario.ID, len(s.Misses()) == 0, s.Share()})
 	}
-	cells := make([]cell, len(all))
-	for i, s := range all {
-		cells[i] = cell{s.Scenario.ID, len(s.Misses()) == 0, s.Share()}
-	}
-	return json.NewEncoder(os.Stdout).Encode(cells)
+	return cells
 }
 
 // compare prints the table.
-func compare() error {
-	source, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	before, err := changed(string(source))
-	if err != nil {
-		return err
-	}
+func compare() {
+	source := string(algo.Must(os.ReadFile(file)))
+	before := changed(source)
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	defer func() { _ = out.Flush() }()
 	_, _ = fmt.Fprintf(out, intro, len(before))
 	_, _ = fmt.Fprintf(out, "as it is\t\t\t%s\n", count(before))
 	for _, c := range changes {
 		for _, value := range []string{c.low, c.high} {
-			text, is, err := replace(string(source), c.name, value)
-			if err != nil {
-				return err
-			}
-			after, err := changed(text)
-			if err != nil {
-				return err
-			}
+			text, is := replace(source, c.name, value)
+			after := changed(text)
 			_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", c.name, short(is), short(value), count(after),
 				moved(before, after), moved(after, before))
 			fmt.Fprintln(os.Stderr, c.name, value)
 		}
 	}
-	return nil
 }
 
 // replace gives a constant of a Go source another value, and returns the one that it had.
-func replace(source, name, value string) (text, is string, err error) {
+func replace(source, name, value string) (text, is string) {
 	at := regexp.MustCompile(`(?m)^\t` + name + ` +=(.*?)(//.*)?$`).FindStringSubmatchIndex(source)
 	if at == nil {
-		return "", "", fmt.Errorf("%s: no constant %s", file, name)
+		panic(file + ": no constant " + name)
 	}
-	return source[:at[2]] + " " + value + " " + source[at[3]:], strings.TrimSpace(source[at[2]:at[3]]), nil
+	return source[:at[2]] + " " + value + " " + source[at[3]:], strings.TrimSpace(source[at[2]:at[3]])
 }
 
 // changed builds this program with another source of RunQueue and runs it.
-func changed(source string) (cells []cell, err error) {
-	dir, err := os.MkdirTemp("", "constants")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	target, err := filepath.Abs(file)
-	if err != nil {
-		return nil, err
-	}
-	text, overlay, program := filepath.Join(dir, "next.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "play")
-	files, err := json.Marshal(map[string]map[string]string{"Replace": {target: text}})
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(os.WriteFile(text, []byte(source), 0o600), os.WriteFile(overlay, files, 0o600)); err != nil {
-		return nil, err
-	}
-	if log, err := exec.Command("go", "build", "-overlay", overlay, "-o", program, "./sim/cmd/constants").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%w: %s", err, log)
-	}
-	result, err := exec.Command(program, "-play").Output()
-	if err != nil {
-		return nil, err
-	}
-	return cells, json.Unmarshal(result, &cells)
+func changed(source string) (cells []cell) {
+	dir := algo.Must(os.MkdirTemp("", "constants"))
+	defer func() { _ = os.RemoveAll(dir) }()
+	text, overlay := filepath.Join(dir, "next.go"), filepath.Join(dir, "overlay.json")
+	files := algo.Must(json.Marshal(map[string]map[string]string{"Replace": {algo.Must(filepath.Abs(file)): text}}))
+	algo.Must(0, errors.Join(os.WriteFile(text, []byte(source), 0o600), os.WriteFile(overlay, files, 0o600)))
+	play := exec.Command("go", "run", "-overlay", overlay, "./sim/cmd/constants", "-play")
+	play.Stderr = os.Stderr
+	algo.Must(0, json.Unmarshal(algo.Must(play.Output()), &cells))
+	return cells
 }
 
 // short is a value without its conversion.

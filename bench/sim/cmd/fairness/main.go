@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/bench/figure"
 	"github.com/sluice-go/sluice/bench/sim"
 )
@@ -23,9 +24,9 @@ import (
 func main() {
 	out := flag.String("out", "", "directory for fairness.svg; empty: none")
 	flag.Parse()
-	if err := run(*out); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	table()
+	if *out != "" {
+		algo.Must(0, picture(filepath.Join(*out, "fairness.svg")))
 	}
 }
 
@@ -55,14 +56,7 @@ capacities (.98 of that without shares). "names" shows what shares cannot do: a 
 names has 10 000 shares.
 `
 
-func run(out string) error {
-	if err := table(); err != nil || out == "" {
-		return err
-	}
-	return picture(filepath.Join(out, "fairness.svg"))
-}
-
-func table() error {
+func table() {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	defer func() { _ = out.Flush() }()
 	_, _ = fmt.Fprint(out, intro)
@@ -72,11 +66,7 @@ func table() error {
 			var f [2]sim.Fairness // without and with shares
 			for i := range f {
 				sc.Fair = i == 1
-				r, err := sim.Run(sc, strategy, 1)
-				if err != nil {
-					return err
-				}
-				f[i] = sim.Divided(r.Tenants)
+				f[i] = sim.Divided(algo.Must(sim.Run(sc, strategy, 1)).Tenants)
 			}
 			before, after := f[0], f[1]
 			_, _ = fmt.Fprintf(out, "%s\t%s\t%.2f / %.2f%s\t%.3f / %.3f%s\t%.3f / %.3f%s\n", sc.ID, sc.About,
@@ -84,7 +74,6 @@ func table() error {
 				before.All, after.All, mark(after.All < .98*before.All))
 		}
 	}
-	return nil
 }
 
 func mark(missed bool) string {

@@ -1,7 +1,7 @@
 // Sim plays all scenarios of the simulator with all strategies of package adaptive and
 // prints the results as tables, beside the targets.
 //
-//	go run ./sim/cmd/sim [-seeds N] [-only REGEXP]
+//	go run ./sim/cmd/sim [-only REGEXP]
 //
 // The same seeds give the same output, except where package adaptive itself is random (Vegas).
 package main
@@ -9,7 +9,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"regexp"
@@ -22,22 +21,21 @@ import (
 )
 
 func main() {
-	seeds := flag.Int("seeds", 5, "runs for each strategy in each scenario")
 	only := flag.String("only", "", "only the scenarios whose name matches, such as ^(A|C|go-)")
 	flag.Parse()
-	if err := run(*seeds, *only); err != nil {
+	if err := run(*only); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(seeds int, only string) error {
+// seeds is the number of runs for each strategy in each scenario.
+const seeds = 5
+
+func run(only string) error {
 	chosen, err := regexp.Compile(only)
 	if err != nil {
 		return err
-	}
-	if seeds < 1 {
-		return fmt.Errorf("seeds is %d, want 1 or more", seeds)
 	}
 	var tables []table
 	for _, g := range sim.Groups() {
@@ -60,7 +58,7 @@ func run(seeds int, only string) error {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", g.Title, time.Since(start).Round(time.Second))
 		}
 	}
-	write(os.Stdout, tables, seeds)
+	write(tables)
 	return nil
 }
 
@@ -79,8 +77,8 @@ seconds until goodput was .93 of the possible one, and until 95 %% were answered
 
 // write prints for each strategy in how many scenarios it reached all targets, and then a line
 // for each of them in each scenario.
-func write(to io.Writer, tables []table, seeds int) {
-	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+func write(tables []table) {
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	defer func() { _ = out.Flush() }()
 	line := func(cells ...any) {
 		_, _ = fmt.Fprintln(out, strings.TrimSuffix(fmt.Sprintf(strings.Repeat("%v\t", len(cells)), cells...), "\t"))
