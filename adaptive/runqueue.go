@@ -19,8 +19,9 @@ import (
 //   - Nothing is denied while the runnable goroutines, each taken for a request, would be done within
 //     .85 of the target ([WithTarget]) on the process's part of the processors (a third of them where
 //     requests share connections, see [Limiter.Multiplexed]), and either all would be on all
-//     processors, or a tenth of the processor time was to spare lately. Otherwise the limit decides,
-//     until the mean demand of the last second or so is at most 100 %.
+//     processors, or a tenth of the processor time was to spare lately, three hundredths while the
+//     demand is at most 100 %. Otherwise the limit decides, until the mean demand of the last second
+//     or so is at most 100 %.
 //   - The limit is as many goroutines as take seven tenths of the target, 20 to 96. As the demand grows
 //     from 100 % to 115 % it closes to 6, to 12 where requests share connections, or to fewer where
 //     these take longer or less than a seventh of the requests can be served; less far while it leaves
@@ -235,8 +236,8 @@ func (q *runQueue) learn(at int64) (dt float64, denies bool) {
 	q.busy, q.busyCPU = at, q.cpu
 	q.usage += (1 - math.Exp(-dt/usageMemory)) * (used/dt/q.capacity - q.usage)
 	q.recent += (1 - math.Exp(-2*dt/(drainShare*q.target))) * (used/dt/q.capacity - q.recent)
-	q.spare.Store(known && q.recent < spareBelow)
 	q.learnDemand(dt, a, arrived/dt)
+	q.spare.Store(known && (q.recent < spareBelow || q.recent < idleBelow && q.demand <= demandOpen))
 	q.updated = at
 	return dt, denies
 }

@@ -40,14 +40,14 @@ func testDrains(t *testing.T, ready int, multiplexed bool) {
 	}
 	for _, more := range []int{most + 5, 5000} {
 		m.runnable, m.goroutines = 0, 0
-		m.serve(t, l, time.Millisecond, .95, 10*time.Second)
+		m.serve(t, l, time.Millisecond, .98, 10*time.Second)
 		require.True(t, drains(most-10), "goroutines of 1 ms")
 		require.True(t, drains(most-5))
 		require.False(t, drains(more))
 		require.False(t, drains(most-10), "a queue that stands is no burst")
 	}
 	m.runnable, m.goroutines = 0, 0
-	m.serve(t, l, time.Millisecond, .95, 10*time.Second)
+	m.serve(t, l, time.Millisecond, .98, 10*time.Second)
 	ready = ready*10/9 + 20
 	require.False(t, drains(most-10), "more are ready than drain")
 }
@@ -91,7 +91,7 @@ func TestRunQueueWhileWorkGetsDearer(t *testing.T) {
 // request do not turn a burst that drains in time into an overload, nor hide one.
 func TestRunQueueBesideIdleConnections(t *testing.T) {
 	const work = 100 * time.Microsecond
-	for _, load := range []float64{.15, .5, .7} {
+	for _, load := range []float64{.15, .5, .7, .85, .92} {
 		m := newModel()
 		m.goroutines, m.batch = 5000, 300
 		l := m.limiter(t, adaptive.RunQueue(m.option()))
