@@ -16,7 +16,7 @@ type figures struct {
 	Work, Limiter string
 	Transport     string
 	Times         float64 // of the capacity
-	Capacity      float64 // answers a second
+	Capacity      float64 // a second, in time, without a limiter
 	RejectCost    float64 // seconds of processor time
 	Left          float64 // of the capacity, when everything too much is rejected
 	Goodput       float64 // answers within the SLO, of the capacity

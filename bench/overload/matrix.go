@@ -162,7 +162,7 @@ func matrixRun() error {
 // error means that nothing can be written down.
 func (g group) measure(r rig) (failed int, err error) {
 	f := figures{Work: r.work, Transport: r.transport(), Limiter: r.limiter}
-	if f.Capacity, err = known(capacities, r.work+r.transport(), func() (float64, error) { return r.capacity(r.busy(), 3*time.Second) }); err == nil {
+	if f.Capacity, err = known(capacities, r.work+r.transport(), r.sustained); err == nil {
 		f.RejectCost, err = known(prices, r.work+r.way(), func() (each float64, err error) {
 			// As many connections as Go's poller hands out at a time, where nothing ever waits for a
 			// wakeup, and so at its cheapest.

@@ -114,25 +114,6 @@ func (r rig) closed(n int, d time.Duration) ([]loadgen.Answer, error) {
 	})
 }
 
-// capacity is the throughput without a limiter of a closed loop of n.
-func (r rig) capacity(n int, d time.Duration) (rate float64, err error) {
-	r = r.as("none")
-	r.args = nil
-	err = r.with(func(r rig) error {
-		if _, err := r.closed(n, d/6); err != nil {
-			return err
-		}
-		start := time.Now()
-		all, err := r.closed(n, d)
-		rate = float64(count(all, served)) / time.Since(start).Seconds()
-		if err == nil && rate == 0 {
-			err = errors.New("the server without a limiter answered nothing")
-		}
-		return err
-	})
-	return rate, err
-}
-
 // price is the server's processor time for a denial, in a closed loop of n connections, seconds.
 func (r rig) price(n int, d time.Duration) (each float64, err error) {
 	if _, err := r.closed(n, d/4); err != nil {
