@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 
@@ -17,8 +15,7 @@ const module = "github.com/sluice-go/sluice"
 
 // tree is a version of the library.
 type tree struct {
-	root, copy string                       // copy: where probes are built
-	pkgs       map[string]*packages.Package // of the main module, by path below it
+	pkgs map[string]*packages.Package // of the main module, by path below it
 }
 
 // load type-checks the main module.
@@ -28,17 +25,14 @@ func load(root string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{root: root, pkgs: map[string]*packages.Package{}}
+	t := &tree{pkgs: map[string]*packages.Package{}}
 	for _, p := range all {
 		if len(p.Errors) > 0 {
 			return nil, p.Errors[0]
 		}
 		t.pkgs[strings.TrimPrefix(p.PkgPath, module+"/")] = p
 	}
-	if t.copy, err = os.MkdirTemp("", "structure"); err == nil {
-		command(root, nil, "sh", "-c", `tar cf - --exclude .git . | tar xf - -C "$0"`, t.copy)
-	}
-	return t, err
+	return t, nil
 }
 
 // libraries are the packages that users import and their subpackages, without the admin page and
@@ -64,25 +58,9 @@ func (t *tree) withInternal(all []string) []string {
 // lines is the number of lines of the Go files of packages.
 func (t *tree) lines(packages []string) (n int) {
 	for _, name := range packages {
-		n += lines(t.pkgs[name].GoFiles...)
+		for _, f := range t.pkgs[name].GoFiles {
+			n += bytes.Count(algo.Must(os.ReadFile(f)), []byte("\n"))
+		}
 	}
 	return n
-}
-
-func lines(files ...string) (n int) {
-	for _, f := range files {
-		n += bytes.Count(algo.Must(os.ReadFile(f)), []byte("\n"))
-	}
-	return n
-}
-
-// command runs a command and returns its output.
-func command(dir string, env []string, name string, args ...string) string {
-	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		panic(fmt.Sprintf("%s: %v: %s", name, err, strings.ReplaceAll(strings.TrimSpace(string(out)), "\n", "; ")))
-	}
-	return string(out)
 }
