@@ -74,7 +74,7 @@ func ExampleWithCause() {
 	}))
 	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 	// Output:
-	// level=INFO msg="requests denied" code=telemetry.denied policy=slots transport=http client=false reason=overload count=1 status=503 cause=limit
+	// level=INFO msg="requests denied" code=telemetry.denied policy=slots transport=http client=false reason=overload cause=limit count=1 status=503
 	// {"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity","title":"Request cannot be satisfied due to temporary server capacity constraints","status":503,"violated-policies":["slots"],"cause":"limit"}
 }
 

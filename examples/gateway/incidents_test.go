@@ -81,7 +81,7 @@ func TestIncidents(t *testing.T) {
 				<-held
 				require.Equal(p.t, 503, p.ask("/reports/1"))
 			},
-			log:     `level=INFO msg="requests denied" code=telemetry.denied policy=in-flight\S* .*reason=overload count=1 status=503 .*cause=limit`,
+			log:     `level=INFO msg="requests denied" code=telemetry.denied policy=in-flight\S* .*reason=overload cause=limit count=1 status=503`,
 			metric:  `gateway_requests_in_flight{http_route="/reports/"} 1`,
 			page:    []string{`"name":"in-flight`},
 			runbook: "`policy=in-flight`",
