@@ -16,7 +16,7 @@ SMOKE   := ./algo/... ./internal/decide ./internal/admission ./internal/class ./
 MODULES := algo/telemetry/otelmetrics distributed/rueidisstore dropin httpmw/admin bench $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 
 .PHONY: help smoke test check lint api shapes tidy long fuzz mutants faults valkey versions browser vulnerabilities release-test \
-  bench bench-own overload overload-cores sim structure site release
+  bench bench-own overload overload-cores sim structure site release push-images
 
 help: ## this list
 	@awk -F ':.*## ' '/^##@/ {print "\n" substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -112,10 +112,9 @@ vulnerabilities: ## known ones in the code that the released modules call; VULND
 	    [ $$status = 3 ] || echo "nothing was checked: make vulnerabilities needs $(VULNDB); VULNDB=file:///... names a copy" >&2; \
 	    exit $$status; }; done
 
-release-test: ## a release of a copy of the repository, actionlint, and dockerfilelint (npm)
-	cd internal/release && $(GO) vet . && $(GO) test -count 1 -timeout 9m -v .
+release-test: ## a release of a copy of the repository, its images by a registry of the test, and actionlint
+	cd internal/release && $(GO) vet ./... && $(GO) test -count 1 -timeout 9m -v .
 	$(call TOOL,actionlint)
-	npx --yes dockerfilelint@1.8.0 $(sort $(wildcard examples/*/Dockerfile))
 
 ##@ Measurements and pages
 
@@ -152,5 +151,11 @@ structure: ## the structure of the library as numbers; TREE is another version
 site: ## the pages and the playground as a web site in site/dist; fails on a dead link; needs Node 20
 	cd site && npm ci --no-audit --no-fund && npm run build
 
-release: ## tags VERSION=v0.1.0 and writes dist: source, archives of gateway and rls, SBOM; pushes nothing
+release: ## tags VERSION=v0.1.0 and writes dist: source, archives and images of gateway and rls, SBOM; pushes nothing
 	sh internal/release/release.sh "$(VERSION)"
+
+REGISTRY ?= ghcr.io/sluice-go
+push-images: ## the images of VERSION=v0.1.0 from dist to REGISTRY
+	@tool=$(call TOOL,crane); for p in gateway rls; do \
+	  at=$$(mktemp -d) && tar -C $$at -xf dist/sluice-$$p-$(VERSION)-image.tar && "$$tool" push $$at $(REGISTRY)/sluice-$$p:$(VERSION) || exit 1; \
+	  rm -r $$at; done

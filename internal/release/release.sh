@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes a version: the heading in the CHANGELOG, the requirements of nested modules, a commit without
 # replace directives, which go install refuses, the tags, a commit that has them again, and dist: notes,
-# source, a list of what is linked (SBOM), archives of gateway and rls for PLATFORMS, and checksums.
+# source, a list of what is linked (SBOM), archives of gateway and rls for PLATFORMS, images upon BASE, and
+# checksums.
 # Pushes nothing. RELEASING.md has the steps around it.
 set -eu
 version=${1:?usage: release.sh v1.2.3}
@@ -16,6 +17,7 @@ notes=$(section Unreleased)
 [ -n "$notes" ] || fail "CHANGELOG.md has nothing under \"## Unreleased\""
 sbom=$(go -C internal/release tool -n cyclonedx-gomod)
 built=$(mktemp -d)
+go -C internal/release build -o "$built/image" ./image
 
 before=$(git rev-parse HEAD) nested="httpmw/admin algo/telemetry/otelmetrics distributed/rueidisstore dropin examples/gateway examples/rls"
 tags=$version
@@ -36,6 +38,9 @@ edit CHANGELOG.md "s/^## Unreleased\$/&\\
 for m in $(git ls-files | grep 'go\.mod$'); do
 	edit "$m" "s#^(	github.com/sluice-go/sluice(/httpmw/admin|/algo/telemetry/otelmetrics|/distributed/rueidisstore|/dropin|/examples/gateway)?) v[^ ]+#\\1 $version#"
 done
+for kit in $(git ls-files 'examples/*/kit/*.yaml'); do
+	edit "$kit" "s#(ghcr.io/sluice-go/sluice-[a-z]+):v[^ ]+#\\1:$version#"
+done
 git commit -qam "sluice $version, for development"
 for m in $nested; do
 	for other in "" $nested; do go mod edit -C "$m" -dropreplace "github.com/sluice-go/sluice${other:+/$other}"; done
@@ -54,6 +59,11 @@ git archive --format=tar.gz --prefix="sluice-$version/" -o "dist/sluice-$version
 
 # The programs are what go install makes of the tags, with this repository in place of the public one.
 made=@$(git log -1 --format=%ct)
+pack() { # pack FOLDER FILE...: a tar that depends on nothing else
+	at=$1
+	shift
+	tar -C "$at" --sort=name --owner=0 --group=0 --numeric-owner --mode=a+rX,go-w --mtime="$made" -c "$@"
+}
 program() { # program NAME OS ARCHITECTURE FOLDER
 	env -u GOBIN GOOS="$2" GOARCH="$3" CGO_ENABLED=0 GOWORK=off GOFLAGS=-modcacherw GOPATH="$built/go" GOMODCACHE="$built/mod" \
 		GOPRIVATE='github.com/sluice-go/*' GOPROXY="file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)" \
@@ -65,19 +75,26 @@ program() { # program NAME OS ARCHITECTURE FOLDER
 		cat "$(go env GOROOT)/LICENSE"
 		go version -m "$4/$1" | awk '$1 == "dep" {print $2 "@" $3}' | while read -r m; do
 			echo "== $m"
-			find "$built/mod/$(echo "$m" | sed 's/[A-Z]/!\L&/g')" -maxdepth 1 \( -iname '*LICEN[CS]E*' -o -iname 'NOTICE*' \) -exec cat {} +
+			find "$built/mod/$(echo "$m" | sed 's/[A-Z]/!\L&/g')" -maxdepth 1 \( -iname '*LICEN[CS]E*' -o -iname 'NOTICE*' \) -print0 | sort -z | xargs -0r cat
 		done
 	} >"$4/LICENSES"
 }
 for p in gateway rls; do
+	set --
 	for platform in ${PLATFORMS:-linux/amd64 linux/arm64 darwin/arm64}; do
 		os=${platform%/*} architecture=${platform#*/}
 		name=sluice-$p-$version-$os-$architecture
 		mkdir "$built/$name"
 		program "$p" "$os" "$architecture" "$built/$name"
 		cp LICENSE "examples/$p/README.md" "examples/$p/$p.yaml" "$built/$name"
-		tar -C "$built" --sort=name --owner=0 --group=0 --numeric-owner --mtime="$made" -c "$name" | gzip -9n >"dist/$name.tar.gz"
+		pack "$built" "$name" | gzip -9n >"dist/$name.tar.gz"
+		[ "$os" = linux ] || continue
+		pack "$built/$name" "$p" LICENSE LICENSES >"$built/$p-$architecture.tar"
+		set -- "$@" "$built/$p-$architecture.tar"
 	done
+	[ $# = 0 ] && continue
+	"$built/image" "$p" "$version" "${BASE:-gcr.io/distroless/static-debian13:nonroot}" "$built/$p" "$@"
+	pack "$built/$p" . >"dist/sluice-$p-$version-image.tar"
 done
 rm -rf "$built"
 (cd dist && sha256sum ./* >SHA256SUMS)

@@ -20,7 +20,7 @@ func clone(t *testing.T, unreleased string) string {
 	run(t, dir, "git", "config", "user.name", "release")
 	run(t, dir, "git", "config", "tag.gpgSign", "false")
 	// The script as it is here, committed or not.
-	for _, name := range []string{"release.sh", "go.mod", "go.sum"} {
+	for _, name := range []string{"release.sh", "go.mod", "go.sum", "image/main.go"} {
 		text, err := os.ReadFile(name)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, "internal/release", name), text, 0o644)
@@ -63,6 +63,8 @@ func try(dir, name string, args ...string) (string, error) {
 // TestRelease makes a release of a copy: the files, the tag, and the rejected
 // cases.
 func TestRelease(t *testing.T) {
+	t.Setenv("GIT_AUTHOR_DATE", "2030-01-01T00:00:00Z") // for the same commits in two copies
+	t.Setenv("GIT_COMMITTER_DATE", "2030-01-01T00:00:00Z")
 	dir := clone(t, "")
 	refused := func(version, because string) {
 		t.Helper()
@@ -81,7 +83,8 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	t.Setenv("PLATFORMS", "linux/"+runtime.GOARCH) // others take long with a cold cache
+	address := serve(t)
+	t.Setenv("PLATFORMS", "linux/amd64 linux/arm64") // others take long with a cold cache
 	t.Log(run(t, dir, "sh", "internal/release/release.sh", "v0.987.0"))
 	refused("v0.987.0", "exists")
 	if at := run(t, dir, "git", "tag", "--points-at", "HEAD~1"); at != "algo/telemetry/otelmetrics/v0.987.0\ndistributed/rueidisstore/v0.987.0\ndropin/v0.987.0\nexamples/gateway/v0.987.0\nexamples/rls/v0.987.0\nhttpmw/admin/v0.987.0\nv0.987.0\n" {
@@ -104,6 +107,8 @@ func TestRelease(t *testing.T) {
 	}
 	checkSBOM(t, dir)
 	checkPrograms(t, dir)
+	checkImages(t, dir, address)
+	checkSame(t, dir)
 }
 
 // checkPrograms: the archives have the programs that go install makes of the tags, static, with the
