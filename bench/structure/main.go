@@ -6,7 +6,7 @@
 //
 // It prints a Markdown table, with the names behind each number. A row that cannot be measured on
 // a tree shows the reason. What tests of the root package enforce has no row: imports, linked
-// modules, exported names, the files of a request's path.
+// modules, exported names, the functions that ARCHITECTURE.md names.
 package main
 
 import (
