@@ -22,7 +22,7 @@ type sample struct {
 	subject
 	transport telemetry.Transport
 	client    bool
-	reason    algo.Reason // of the latest event, as cause
+	reason    algo.Reason // this and the cause are of the latest event
 	cause     algo.Cause
 	begin     time.Duration
 	count     int64 // events since the last line
