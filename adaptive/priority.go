@@ -209,13 +209,14 @@ func (o *order) lend(c *claim, most int64) bool {
 }
 
 // keeps is the number of slots that a request must leave free, and for which rank: those
-// for higher classes, and, while no lower class finds any, for better places of its own.
+// for higher classes, and, if its tenant has used its share and no lower class finds any, for the
+// tenants of its own that have not.
 func (o *order) keeps(c *claim, at int64) (slots int64, higher rank) {
 	if !c.known {
 		return 0, 0
 	}
 	above := c.rank
-	if o.lowerFound(c.rank/places, at) {
+	if c.charge.within() || o.lowerFound(c.rank/places, at) {
 		above -= c.rank % places
 	}
 	for r := range above {
