@@ -98,6 +98,7 @@ func (b *Ban) Acquire(ctx context.Context, key string, n int64) (lease algo.Leas
 func (b *Ban) remote(c call, record string, lease *algo.Lease) bool {
 	l := b.limiter
 	c.corrections = l.store.denied.corrections(c.redisKey)
+	lifted := l.store.denied.corrections(record)
 	ban := b.args
 	if algo.IsTentative(c.ctx) {
 		ban[1] = 0
@@ -120,7 +121,7 @@ func (b *Ban) remote(c call, record string, lease *algo.Lease) bool {
 		l.fillLease(lease, r, c)
 	}
 	if left > 0 {
-		l.store.denied.noteBan(record, r)
+		l.store.denied.noteBan(record, r, lifted)
 	}
 	if left > lease.RetryAfter {
 		lease.Decision = b.denial(left, algo.SourceRemote)

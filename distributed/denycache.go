@@ -124,10 +124,10 @@ func (c *denyCache) banned(record string) (left time.Duration, fresh bool) {
 	return micros(p.until - earliest), time.Since(p.received) < proofLifetime
 }
 
-// noteBan keeps a ban, under the key of its record.
-func (c *denyCache) noteBan(record string, r *remote.Request) {
+// noteBan keeps a ban, under the key of its record, after so many corrections.
+func (c *denyCache) noteBan(record string, r *remote.Request, corrections uint64) {
 	if c.capacity > 0 {
-		c.put(record, &proof{until: r.Answer(1).Reply[0], now: r.Now, sent: r.Sent, received: time.Now()})
+		c.put(record, &proof{until: r.Answer(1).Reply[0], now: r.Now, sent: r.Sent, received: time.Now()}, corrections)
 	}
 }
 
@@ -151,19 +151,23 @@ func (c *denyCache) corrections(key string) uint64 {
 // corrections. A full shard evicts any one of its proofs.
 func (c *denyCache) note(key string, lim limit, a remote.Answer, sent time.Time, d *algo.Decision, corrections uint64) {
 	_, ok := lim.(prover)
-	if !ok || a.Mixed() || c.capacity == 0 || d.Reason != algo.Quota && d.Reason != algo.Banned || c.corrections(key) != corrections {
+	if !ok || a.Mixed() || c.capacity == 0 || d.Reason != algo.Quota && d.Reason != algo.Banned {
 		return
 	}
 	p := &proof{limit: lim, now: a.Now, sent: sent, received: time.Now()}
 	copy(p.args[:], a.Args)
 	copy(p.reply[:], a.Reply)
-	c.put(key, p)
+	c.put(key, p, corrections)
 }
 
-func (c *denyCache) put(key string, p *proof) {
+// put keeps a proof, unless a correction came since there were so many.
+func (c *denyCache) put(key string, p *proof, corrections uint64) {
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.corrected.Load() != corrections {
+		return
+	}
 	if _, known := s.proofs[key]; !known && len(s.proofs) >= c.capacity {
 		for victim := range s.proofs {
 			delete(s.proofs, victim)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // A refund by another instance takes effect when the proof of a denial expires,
@@ -55,4 +56,19 @@ func TestDenialOnItsWayDuringARefund(t *testing.T) {
 		time.Sleep(2 * simulatedTrip)
 		require.True(t, ask().Allowed)
 	})
+}
+
+// A ban that Redis told before it was lifted here is not kept, although its reply comes later.
+func TestBanOnItsWayWhileItIsLifted(t *testing.T) {
+	c, reply := newDenyCache(16), new(remote.Request)
+	reply.Script, reply.Reply, reply.Sent = &remote.Script{Replies: 1}, []int64{0, time.Hour.Microseconds()}, time.Now()
+	banned := func(corrections uint64) bool {
+		c.noteBan("k", reply, corrections)
+		left, _ := c.banned("k")
+		return left > 0
+	}
+	before := c.corrections("k")
+	require.True(t, banned(before))
+	c.drop("k")
+	require.False(t, banned(before))
 }
