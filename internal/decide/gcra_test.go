@@ -2,6 +2,7 @@ package decide
 
 import (
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -122,6 +123,19 @@ func TestU2_DecideAgainstArithmetic(t *testing.T) {
 			require.Equal(t, tat, short)
 		}
 	})
+}
+
+// A cost whose ticks overflow to 0 is not free.
+func TestU2_CostThatOverflows(t *testing.T) {
+	g := must(NewGCRA(per(10, time.Second), 10, 0))
+	n := int64(1) << (64 - bits.TrailingZeros64(uint64(g.emission)))
+	require.Zero(t, n*g.emission)
+	for _, n := range []int64{n, math.MaxInt64, g.maxCost + 1} {
+		next, v := g.Decide(0, 0, n)
+		require.False(t, v.Allowed)
+		require.True(t, v.Never)
+		require.Zero(t, next)
+	}
 }
 
 // TestEndOfTheClock: a limiter that is older than its clock can count, 4.5
