@@ -155,10 +155,8 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 				return now, Updated
 			}
 		case !w.word.CompareAndSwap(word, to):
-		case w.id.Load() == id:
+		case w.id.Load() == id || !w.restore(word, to) && s.keys.holds(id, to):
 			return now, Updated
-		default:
-			w.restore(word, to)
 		}
 	}
 }

@@ -76,6 +76,33 @@ func TestUpdateOfASlotThatChangedHands(t *testing.T) {
 	require.EqualValues(t, 50, load(s, "old"), "the old key has a slot of its own")
 }
 
+// TestL1_KeyThatMovesAfterItsCharge: a key that moves right after its word was swapped is not
+// charged again, although its slot has another id.
+func TestL1_KeyThatMovesAfterItsCharge(t *testing.T) {
+	s := newWords(4, true)
+	now := s.Clock.Now()
+	word, _ := charge(s, "k", now, 1<<40)
+	id := s.keys.hash("k")
+	old := s.keys.segment(id).find(id)
+	points := 0
+	interleave.Hook = func() {
+		if points++; points == 2 { // in restore: the key has a new slot
+			interleave.Hook = nil
+			old.word.Store(now + 1<<50)
+			s.Update("k", now, func(State[int64], int64) (int64, int64, bool) { return word + 50, 0, true })
+		}
+	}
+	t.Cleanup(func() { interleave.Hook = nil })
+	tries := 0
+	s.Update("k", now, func(st State[int64], _ int64) (int64, int64, bool) {
+		tries++
+		old.id.Store(s.keys.hash("other"))
+		return st.State + 50, 0, true
+	})
+	require.Equal(t, 1, tries)
+	require.Equal(t, word+50, load(s, "k"))
+}
+
 // TestWordsCountExactly: charges of many goroutines to few keys add up, while
 // other keys come and go.
 func TestWordsCountExactly(t *testing.T) {
