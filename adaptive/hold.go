@@ -16,6 +16,7 @@ const (
 	holdPatience  = 2.0        // targets, without enough ends: hang 10s
 	holdPaces     = 3.0        // times that what fits should take, without enough ends: slower 20 to 400ms
 	holdHarm      = 0.4        // of the ends without a limit, below which it did harm: half hang, cache hits
+	holdDoubts    = 6.0        // ends too few in all, after which a limit took the rate along: TestLongOverload, TestDefaultWithSlowWork
 	drainCollapse = 0.2        // of the rate of ends, at which a limit did harm: 100 polls
 	leastPause    = int64(1e9) // ns, after a limit that did harm, and
 	longestPause  = int64(30e9)
@@ -30,6 +31,7 @@ type hold struct {
 	seen     counts                       // since at
 	was      float64                      // work in flight, or the limit, to compare with:
 	good     float64                      // successes per second then
+	ends     float64                      // from which both are known; 0: the rates of the sign
 	rate     float64                      // ends per second then
 	mean     float64                      // time of successes then, s; 0: too few for a comparison
 	before   struct{ good, rate float64 } // without the limit
@@ -57,8 +59,8 @@ func (s *sojourn) govern(at int64, n float64, c counts) {
 	case h.cause == cause.Hang && c.good > 0: // what still hangs is lost
 		s.standing.Reset(at, n+s.standing.Value())
 	case n < h.limit+1: // the limit in force is rounded up
-		if h.seen.ended >= rateEnds && h.mean == 0 {
-			h.good, h.rate = h.seen.good/took, h.seen.ended/took
+		if h.seen.ended >= rateEnds && h.ends == 0 {
+			h.good, h.rate, h.ends = h.seen.good/took, h.seen.ended/took, h.seen.ended
 			h.before.good, h.before.rate = h.good, h.rate
 		}
 		h.drained, h.at, h.seen = true, at, counts{}
@@ -87,6 +89,10 @@ func (s *sojourn) judge(at int64) {
 	}
 	good, rate, fell := h.seen.good/took, h.seen.ended/took, h.limit <= holdFell*h.was
 	sound, half := enough && good >= holdSound*rate, (1+h.limit/h.was)/2
+	doubt := 0.0
+	if fell && sound {
+		doubt = s.doubts(good, mean, half)
+	}
 	switch {
 	case h.seen.turned < leavesBelow*(h.seen.turned+h.seen.began):
 		if h.needless {
@@ -95,21 +101,42 @@ func (s *sojourn) judge(at int64) {
 		}
 		s.free()
 		s.pause = 0
-	case fell && sound && (good < half*h.good || h.mean > 0 && mean > half*h.mean):
+	case doubt > 0 && s.doubt < holdDoubts: // it may be chance
+		s.begin(at, h.was)
+	case doubt > 0:
+		s.doubt = 0
 		s.pace.set(max(mean, h.limit/rate)) // the limit took the rate along: nothing waited, work is slow by nature
 		h.needless = true
 		s.begin(at, h.was)
 	case (fell || h.limit <= sojournLeast) && h.cause != cause.Hang && good <= holdHarm*h.before.good && rate <= holdHarm*h.before.rate:
 		s.harm(at)
 	default:
+		if h.needless = h.needless && (h.limit <= h.was || good >= half*h.good); h.needless {
+			s.pace.set(max(s.pace.usual, h.limit/rate))
+		}
 		if fell || h.limit >= h.was {
-			h.was, h.good, h.rate, h.mean = h.limit, good, rate, 0
+			h.was, h.good, h.rate, h.ends, h.mean = h.limit, good, rate, h.seen.ended, 0
 			if sound {
 				h.mean = mean
 			}
 		}
 		s.begin(at, s.pace.slow*s.goal())
 	}
+}
+
+// doubts is above 0 if within a lower limit so little ends, or work takes so long, as if nothing had
+// waited. In one window of uneven work that may be chance: the sum counts.
+func (s *sojourn) doubts(good, mean, half float64) float64 {
+	h := &s.hold
+	if h.good == 0 {
+		return 0
+	}
+	doubt := half - good/h.good
+	if h.mean > 0 {
+		doubt = max(doubt, mean/h.mean-half)
+	}
+	s.doubt = max(s.doubt+2/(1/max(h.ends, rateEnds)+1/h.seen.ended)*doubt, 0)
+	return doubt
 }
 
 // harm ends a limit that denied work which would not have waited.

@@ -40,8 +40,9 @@ type sojourn struct {
 	now      float64       // work in flight at the last update, without standing work
 	sign     sign
 	hold     hold
-	pause    int64 // after a limit that did harm, ns
-	until    int64 // end of the pause
+	doubt    float64 // sum of doubts
+	pause    int64   // after a limit that did harm, ns
+	until    int64   // end of the pause
 }
 
 // Each constant has the cell of bench/sim/pools, or the test, that fails without it.

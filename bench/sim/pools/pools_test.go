@@ -152,6 +152,20 @@ func TestShares(t *testing.T) {
 	}
 }
 
+// TestLongOverload: minutes of an overload with uneven work. A limit after which less ends by chance
+// must not pass for one that takes the rate along.
+func TestLongOverload(t *testing.T) {
+	for _, c := range []Cell{{Conns: 10, Service: 20 * ms}, {Conns: 4, Service: 50 * ms}} {
+		for _, x := range []float64{1.1, 1.2, 1.5, 2} {
+			for seed := range uint64(2) {
+				c.CV, c.SLO, c.Phases = 2, 500*ms, []Phase{calm(5*sec, .85), {For: 90 * sec, Load: x, Skip: sec}}
+				good := Run(t, c, ours(), Client{500 * ms, false}, seed+1)[1].Good
+				require.Greater(t, good, .85, "%d x %v, %gx", c.Conns, c.Service, x)
+			}
+		}
+	}
+}
+
 // TestTable prints, with -table, the worst row of each cell over its clients, for all limiters.
 func TestTable(t *testing.T) {
 	if !*table {
