@@ -167,3 +167,17 @@ func TestAloneSpeaksTheProtocol(t *testing.T) {
 		_, _ = near.Close(), far.Close()
 	}
 }
+
+// A caller alone whose context ends does not wait for a server that is silent.
+func TestCallerAloneIsInterrupted(t *testing.T) {
+	server := redistest.Start(t)
+	c := server.Client()
+	client := lone(t, c)
+	server.Pause()
+	defer server.Resume()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	began := time.Now()
+	require.False(t, client.Do(ctx, NewRequest(counting, "k", Args{1})))
+	require.Less(t, time.Since(began), 30*time.Second) // of the minute that it may wait
+}
