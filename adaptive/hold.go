@@ -80,19 +80,12 @@ func (s *sojourn) judge(at int64) {
 	took := float64(at-h.at) / 1e9
 	mean := h.seen.lasted / max(h.seen.fresh, 1) / 1e9
 	enough := h.seen.ended >= rateEnds && h.seen.fresh >= usualFirst
-	patience := holdPatience * s.target
-	if h.cause != cause.Hang {
-		patience = max(patience, holdPaces*s.takes(h.limit))
-	}
-	if took < max(holdLasts, s.goal(), 2*mean) || !enough && took < patience {
+	if took < max(holdLasts, s.goal(), 2*mean) || !enough && took < s.patience() {
 		return
 	}
 	good, rate, fell := h.seen.good/took, h.seen.ended/took, h.limit <= holdFell*h.was
 	sound, half := enough && good >= holdSound*rate, (1+h.limit/h.was)/2
-	doubt := 0.0
-	if fell && sound {
-		doubt = s.doubts(good, mean, half)
-	}
+	doubt := s.doubts(fell && sound, good, mean, half)
 	switch {
 	case h.seen.turned < leavesBelow*(h.seen.turned+h.seen.began):
 		if h.needless {
@@ -115,20 +108,33 @@ func (s *sojourn) judge(at int64) {
 			s.pace.set(max(s.pace.usual, h.limit/rate))
 		}
 		if fell || h.limit >= h.was {
-			h.was, h.good, h.rate, h.ends, h.mean = h.limit, good, rate, h.seen.ended, 0
-			if sound {
-				h.mean = mean
-			}
+			h.compare(good, rate, mean, sound)
 		}
 		s.begin(at, s.pace.slow*s.goal())
 	}
 }
 
+// patience is how long a limit waits for enough ends, s.
+func (s *sojourn) patience() float64 {
+	if s.hold.cause == cause.Hang {
+		return holdPatience * s.target
+	}
+	return max(holdPatience*s.target, holdPaces*s.takes(s.hold.limit))
+}
+
+// compare makes this window the one that the next are compared with.
+func (h *hold) compare(good, rate, mean float64, sound bool) {
+	h.was, h.good, h.rate, h.ends, h.mean = h.limit, good, rate, h.seen.ended, 0
+	if sound {
+		h.mean = mean
+	}
+}
+
 // doubts is above 0 if within a lower limit so little ends, or work takes so long, as if nothing had
 // waited. In one window of uneven work that may be chance: the sum counts.
-func (s *sojourn) doubts(good, mean, half float64) float64 {
+func (s *sojourn) doubts(comparable bool, good, mean, half float64) float64 {
 	h := &s.hold
-	if h.good == 0 {
+	if !comparable || h.good == 0 {
 		return 0
 	}
 	doubt := half - good/h.good

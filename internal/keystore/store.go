@@ -155,7 +155,9 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 				return now, Updated
 			}
 		case !w.word.CompareAndSwap(word, to):
-		case w.id.Load() == id || !w.restore(word, to) && s.keys.holds(id, to):
+		case w.id.Load() == id:
+			return now, Updated
+		case s.keys.swapped(w, id, word, to):
 			return now, Updated
 		}
 	}

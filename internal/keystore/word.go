@@ -44,19 +44,22 @@ func (s *Store[S, V]) place(gap gap[V], id uint64, next, now int64) Result {
 	return r
 }
 
+// swapped undoes a swap from word to next in a slot that is another key's by now, and reports whether
+// it was made in time: then id has a word of at least next, elsewhere, since it has moved.
+func (t *table[V]) swapped(s *slot, id uint64, word, next int64) bool {
+	if s.restore(word, next) {
+		return false
+	}
+	_, word, _ = t.look(id)
+	return word >= next
+}
+
 // restore undoes a swap from word to next, and reports whether it did. The slot expired, was taken
 // over, and the word of the new key happened to equal ours. If it has changed meanwhile, the charge
 // stays with that key, which errs on the safe side.
 func (s *slot) restore(word, next int64) bool {
 	interleave.Point()
 	return s.word.CompareAndSwap(next, word)
-}
-
-// holds reports whether id has a word of at least next: then the swap to it was made in the slot of
-// id, and the key has moved since.
-func (t *table[V]) holds(id uint64, next int64) bool {
-	_, word, _ := t.look(id)
-	return word >= next
 }
 
 // lower swaps the word of the key id for a smaller one, such as after a refund, and
