@@ -157,7 +157,7 @@ func TestDefaultWithSlowWork(t *testing.T) {
 	}{
 		"300 ms, 100 a second":         {100, exponential(300), .03, .01},
 		"1 s, 20 a second":             {20, exponential(1000), .01, .01},
-		"1 s, 100 a second":            {100, exponential(1000), .17, .01},
+		"1 s, 100 a second":            {100, exponential(1000), .12, .01},
 		"3 s, 5 a second":              {5, exponential(3000), .01, .08},
 		"3 s, 20 a second":             {20, exponential(3000), .01, .01},
 		"8 s, 20 a second":             {20, exponential(8000), .01, .02},

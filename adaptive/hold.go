@@ -16,7 +16,8 @@ const (
 	holdPatience  = 2.0        // targets, without enough ends: hang 10s
 	holdPaces     = 3.0        // times that what fits should take, without enough ends: slower 20 to 400ms
 	holdHarm      = 0.4        // of the ends without a limit, below which it did harm: half hang, cache hits
-	holdDoubts    = 6.0        // ends too few in all, after which a limit took the rate along: TestLongOverload, TestDefaultWithSlowWork
+	holdDoubts    = 30.0       // ends too few in all, after which a limit took the rate along: TestLongOverload
+	holdKnown     = 3000.0     // successes so far, below which fewer doubts will do: TestDefaultWithSlowWork
 	drainCollapse = 0.2        // of the rate of ends, at which a limit did harm: 100 polls
 	leastPause    = int64(1e9) // ns, after a limit that did harm, and
 	longestPause  = int64(30e9)
@@ -31,8 +32,8 @@ type hold struct {
 	seen     counts                       // since at
 	was      float64                      // work in flight, or the limit, to compare with:
 	good     float64                      // successes per second then
-	ends     float64                      // from which both are known; 0: the rates of the sign
 	rate     float64                      // ends per second then
+	ends     float64                      // counted for these rates; 0: they are of the sign
 	mean     float64                      // time of successes then, s; 0: too few for a comparison
 	before   struct{ good, rate float64 } // without the limit
 	needless bool                         // nothing waited at first
@@ -94,7 +95,7 @@ func (s *sojourn) judge(at int64) {
 		}
 		s.free()
 		s.pause = 0
-	case doubt > 0 && s.doubt < holdDoubts: // it may be chance
+	case doubt > 0 && s.doubt < holdDoubts*min(s.pace.known/holdKnown, 1): // it may be chance
 		s.begin(at, h.was)
 	case doubt > 0:
 		s.doubt = 0
@@ -104,9 +105,6 @@ func (s *sojourn) judge(at int64) {
 	case (fell || h.limit <= sojournLeast) && h.cause != cause.Hang && good <= holdHarm*h.before.good && rate <= holdHarm*h.before.rate:
 		s.harm(at)
 	default:
-		if h.needless = h.needless && (h.limit <= h.was || good >= half*h.good); h.needless {
-			s.pace.set(max(s.pace.usual, h.limit/rate))
-		}
 		if fell || h.limit >= h.was {
 			h.compare(good, rate, mean, sound)
 		}

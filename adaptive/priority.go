@@ -208,9 +208,8 @@ func (o *order) lend(c *claim, most int64) bool {
 	return true
 }
 
-// keeps is the number of slots that a request must leave free, and for which rank: those
-// for higher classes, and, if its tenant has used its share and no lower class finds any, for the
-// tenants of its own that have not.
+// keeps is the number of slots that a request must leave free, and for which rank: for higher classes,
+// and, where no lower class finds any, for tenants within their share if its own is beyond.
 func (o *order) keeps(c *claim, at int64) (slots int64, higher rank) {
 	if !c.known {
 		return 0, 0

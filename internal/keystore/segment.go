@@ -95,6 +95,16 @@ func find(slots []slot, groups uint32, id uint64) *slot {
 	return &noSlot
 }
 
+// has reports whether s is a slot of g.
+func (g *segment[V]) has(s *slot) bool {
+	for i := range g.slots {
+		if &g.slots[i] == s {
+			return true
+		}
+	}
+	return false
+}
+
 // index returns the index of the slot of id, or -1.
 func (g *segment[V]) index(id uint64) int { return index(g.slots, g.groups, id) }
 

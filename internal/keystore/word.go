@@ -45,13 +45,13 @@ func (s *Store[S, V]) place(gap gap[V], id uint64, next, now int64) Result {
 }
 
 // swapped undoes a swap from word to next in a slot that is another key's by now, and reports whether
-// it was made in time: then id has a word of at least next, elsewhere, since it has moved.
+// it was made in time: then id has moved to another segment since, with a word of at least next.
 func (t *table[V]) swapped(s *slot, id uint64, word, next int64) bool {
 	if s.restore(word, next) {
 		return false
 	}
 	_, word, _ = t.look(id)
-	return word >= next
+	return word >= next && !t.segment(id).has(s)
 }
 
 // restore undoes a swap from word to next, and reports whether it did. The slot expired, was taken

@@ -76,31 +76,35 @@ func TestUpdateOfASlotThatChangedHands(t *testing.T) {
 	require.EqualValues(t, 50, load(s, "old"), "the old key has a slot of its own")
 }
 
-// TestL1_KeyThatMovesAfterItsCharge: a key that moves right after its word was swapped is not
-// charged again, although its slot has another id.
+// TestL1_KeyThatMovesAfterItsCharge: a key whose segment splits right after its word was swapped is
+// not charged again, although its slot has another id.
 func TestL1_KeyThatMovesAfterItsCharge(t *testing.T) {
-	s := newWords(4, true)
+	s := newWords(1<<20, true)
 	now := s.Clock.Now()
-	word, _ := charge(s, "k", now, 1<<40)
-	id := s.keys.hash("k")
-	old := s.keys.segment(id).find(id)
-	points := 0
+	moves := "" // to the new segment
+	for i := range 100 {
+		if key := strconv.Itoa(i); s.keys.hash(key)>>63 == 1 {
+			moves = key
+		}
+		charge(s, strconv.Itoa(i), now, 1<<40)
+	}
+	word, id := load(s, moves), s.keys.hash(moves)
+	old, points, tries := s.keys.segment(id).find(id), 0, 0
 	interleave.Hook = func() {
-		if points++; points == 2 { // in restore: the key has a new slot
+		if points++; points == 2 { // in restore: the swap was made in time
 			interleave.Hook = nil
-			old.word.Store(now + 1<<50)
-			s.Update("k", now, func(State[int64], int64) (int64, int64, bool) { return word + 50, 0, true })
+			old.id.Store(id)
+			splitFirst(s)
 		}
 	}
 	t.Cleanup(func() { interleave.Hook = nil })
-	tries := 0
-	s.Update("k", now, func(st State[int64], _ int64) (int64, int64, bool) {
+	s.Update(moves, now, func(st State[int64], _ int64) (int64, int64, bool) {
 		tries++
-		old.id.Store(s.keys.hash("other"))
+		old.id.Store(0)
 		return st.State + 50, 0, true
 	})
 	require.Equal(t, 1, tries)
-	require.Equal(t, word+50, load(s, "k"))
+	require.Equal(t, word+50, load(s, moves))
 }
 
 // TestWordsCountExactly: charges of many goroutines to few keys add up, while
