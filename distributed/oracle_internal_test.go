@@ -15,7 +15,6 @@ type bucketOracle struct {
 	later, laterMark     int64 // for other parameters; 0: tat
 	bannedUntil          int64
 	aliveUntil           int64 // the key's expiry
-	diedAt               int64
 }
 
 // bucketStep is one operation on a bucket.
@@ -50,7 +49,9 @@ func bucketOf(g *decide.GCRA) *bucket { return &bucket{gcra: g, Params: g.Params
 
 // run does the same as bucket.lua and returns its reply.
 func (o *bucketOracle) run(s bucketStep, now int64) (tat, account, flag int64) {
-	o.expire(now)
+	if o.bannedUntil > 0 && o.bannedUntil <= now {
+		o.tat, o.bannedUntil = 0, 0
+	}
 	if o.bannedUntil > 0 {
 		return o.whileBanned(s, now)
 	}
@@ -100,13 +101,20 @@ func (o *bucketOracle) run(s bucketStep, now int64) (tat, account, flag int64) {
 	return o.ban(s, now), account, flagBanned
 }
 
-func (o *bucketOracle) expire(now int64) {
-	if o.aliveUntil <= now {
-		*o = bucketOracle{diedAt: max(o.aliveUntil, o.diedAt)}
+// at returns what the key may be at now. The server keeps time to live in
+// milliseconds of a clock that goes on while the script runs: around the expiry
+// only the server knows whether the key is still there.
+func (o bucketOracle) at(now int64) []bucketOracle {
+	const rounding = 200_000
+	var all []bucketOracle
+	if o.aliveUntil < now+rounding {
+		all = append(all, bucketOracle{})
 	}
-	if o.bannedUntil > 0 && o.bannedUntil <= now {
-		o.tat, o.bannedUntil = 0, 0
+	if o.aliveUntil > now-rounding {
+		o.aliveUntil = max(o.aliveUntil, now+1)
+		all = append(all, o)
 	}
+	return all
 }
 
 func (o *bucketOracle) acquire(s bucketStep, now int64) (tat, account, flag int64) {
@@ -211,7 +219,7 @@ func (o *bucketOracle) keep(now, longest int64) {
 	case last > now:
 		o.aliveUntil = last
 	default:
-		*o = bucketOracle{diedAt: now}
+		*o = bucketOracle{}
 	}
 }
 
