@@ -168,6 +168,11 @@ func (l *Limiter) find(ctx context.Context, n int64, who *claim, at int64) (inFl
 		}
 	}
 	inFlight, limit, c = l.enter(n)
+	if c == cause.Limit && who.known && inFlight > limit && l.order.inherits(who, at) {
+		if all, ok := l.inherit(n); ok {
+			return all, limit, cause.None, nil
+		}
+	}
 	return inFlight, limit, c, nil
 }
 

@@ -25,7 +25,8 @@ import (
 //     Without one, while a class lacks slots of [Default], some are kept free of the
 //     classes below it: so many that about 1 in 250 of its requests finds none, at
 //     most a quarter of the limit (or five if that is more). They stay kept until the class
-//     has sent nothing for 30 seconds.
+//     has sent nothing for 30 seconds. While more is in flight than a limit that fell
+//     allows, a class gets every second slot that ends, if classes below it ask too.
 //
 // Without overload, which ends a second after the last denial, no request is denied.
 // Within a class users are not distinguished: see [WithFairShares].
@@ -59,6 +60,7 @@ type order struct {
 	asked [ranks]atomic.Int64   // instant of the rank's last request
 	last  [classes]atomic.Int64 // instant at which a request of the class last found its slots
 
+	freed  atomic.Int64  // slots that ended above the limit, and that nobody has inherited
 	atRest atomic.Uint32 // requests that arrived while a processor had nothing to do
 }
 
@@ -91,7 +93,6 @@ func (o *order) strain(at int64) {
 	if at >= until {
 		for r := range ranks {
 			o.lent[r].Store(0)
-			o.kept[r].Store(0)
 		}
 	}
 	if at+strainMemory-until > strainMemory/16 {

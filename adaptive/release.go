@@ -42,6 +42,9 @@ func (l *Limiter) release(h *algo.Handle, o algo.Outcome, waited time.Duration) 
 	if l.queue != nil {
 		defer l.queue.admit()
 	}
+	if l.order != nil && left > l.limit() {
+		l.order.ended(l.slots(h.N))
+	}
 	if h.At == 0 {
 		return
 	}

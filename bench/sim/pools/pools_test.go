@@ -109,24 +109,31 @@ func TestRandomCells(t *testing.T) {
 	require.GreaterOrEqual(t, sum/float64(n), .96)
 }
 
-// TestClasses: Critical requests, one in ten, are answered while a pool is overloaded.
+// TestClasses: Critical requests, one in ten, are answered while a pool is overloaded; a little too,
+// when the limit comes and goes.
 func TestClasses(t *testing.T) {
-	for _, x := range []float64{2, 5} {
-		answered, all := 0, 0
+	for _, x := range []float64{1.1, 1.3, 2, 5} {
+		answered, all, each, mean := 0, 0, .97, .99
+		if x < 2 {
+			each, mean = .93, .98
+		}
 		for _, c := range []Cell{
 			{Conns: 4, Service: 50 * ms}, {Conns: 20, Service: 10 * ms}, {Conns: 10, Service: 20 * ms}, {Conns: 10, Service: 20 * ms, CV: 1},
 		} {
 			c.SLO, c.Phases, c.Options = 500*ms, overload(x, .01), []adaptive.Option{adaptive.WithPriorities()}
+			if x < 2 {
+				c.Phases[1].For = 30 * sec
+			}
 			for _, client := range c.clients() {
 				r := Run(t, c, ours(), client, 1)[1]
 				critical := r.classes[adaptive.Critical]
-				require.Greater(t, float64(critical[1]), .97*float64(critical[0]), "%d x %v, %gx, %+v", c.Conns, c.Service, x, client)
+				require.Greater(t, float64(critical[1]), each*float64(critical[0]), "%d x %v, %gx, %+v", c.Conns, c.Service, x, client)
 				require.Greater(t, r.Good, .93)
 				answered, all = answered+critical[1], all+critical[0]
 			}
 		}
 		t.Logf("%gx: %.4f of the critical requests answered", x, float64(answered)/float64(all))
-		require.Greater(t, float64(answered), .99*float64(all))
+		require.Greater(t, float64(answered), mean*float64(all))
 	}
 }
 
