@@ -173,6 +173,7 @@ func TestWriterHolds(t *testing.T) {
 // TestS3_WriterMisuse: negative, absurd and late usage is defined, is logged
 // once, and mints nothing.
 func TestS3_WriterMisuse(t *testing.T) {
+	metered.ResetWarnings()
 	costs := map[byte]int64{'n': -7, 'm': math.MinInt64, 'a': 50, 'h': math.MaxInt64}
 	metering := func(m *meter.Meter, most int64) metered.Metering {
 		return metered.Metering{Meter: m, Most: most, OnDenied: metered.FinishStream, Units: func(c []byte) int64 { return costs[c[0]] }}
