@@ -1,40 +1,54 @@
 package adaptive
 
-// While more is in flight than a limit that fell allows, a request inherits every second slot that
-// ends, if lower classes ask too: else a limit that comes and goes would deny all classes each time.
-// The work in flight falls nevertheless.
+// While more is in flight than a limit of [Default] that fell, and new work would still be in time, a
+// class inherits every second slot that ends, if lower classes ask too: else a limit that comes and
+// goes would deny all classes each time. The work in flight falls nevertheless.
 
 const (
-	freedPer  = 2       // slots that end for each that is inherited
-	mostFreed = keepFew // slots that count at once: a burst inherits no more, and not those of long ago
+	freedPer  = 2            // slots that end for each that is inherited
+	mostFreed = 2 * freedPer // that count at once, so that a burst inherits no more
 )
 
-// ended notes that n slots have ended while more is in flight than the limit.
-func (o *order) ended(n int64) {
+// letInherit lets classes inherit slots if Default sets the limit.
+func (l *Limiter) letInherit(all []Strategy) {
+	for _, one := range all {
+		if s, ok := one.(*sojourn); ok && l.perRequest && l.order != nil {
+			l.tooLate = s.late.Load
+		}
+	}
+}
+
+// freeAbove notes that a slot has ended while more is in flight than the limit.
+func (o *order) freeAbove() {
 	if o.freed.Load() < mostFreed {
-		o.freed.Add(n)
+		o.freed.Add(1)
 	}
 }
 
 // inherits reports whether a request that finds no slot gets some that have ended, and takes them.
+// It leaves as many to higher ranks.
 func (o *order) inherits(c *claim, at int64) bool {
-	if !o.lowerAsked(c.rank/places, at) {
+	if !o.asks((c.rank/places+1)*places, ranks, at) {
 		return false
+	}
+	needs := int64(freedPer)
+	if o.asks(0, c.rank, at) {
+		needs = mostFreed
 	}
 	for {
 		freed := o.freed.Load()
-		if freed < freedPer*c.n {
+		if freed < needs {
 			return false
 		}
-		if o.freed.CompareAndSwap(freed, freed-freedPer*c.n) {
+		if o.freed.CompareAndSwap(freed, freed-freedPer) {
 			return true
 		}
 	}
 }
 
-// lowerAsked reports whether a request of a lower class arrived lately.
-func (o *order) lowerAsked(class rank, at int64) bool {
-	for r := (class + 1) * places; r < ranks; r++ {
+// asks reports whether a request of a rank from first to below end arrived lately.
+func (o *order) asks(first, end rank, at int64) bool {
+	for r := first; r < end; r++ {
 		if asked := o.asked[r].Load(); asked > 0 && at-asked < strainMemory {
 			return true
 		}
@@ -42,15 +56,18 @@ func (o *order) lowerAsked(class rank, at int64) bool {
 	return false
 }
 
-// inherit takes n slots above the limit, within its upper bound.
-func (l *Limiter) inherit(n int64) (inFlight int64, ok bool) {
+// inherit takes a slot above the limit, within its upper bound, if the request inherits one.
+func (l *Limiter) inherit(who *claim, at int64) (inFlight int64, ok bool) {
+	if l.tooLate == nil || !who.known || l.tooLate() || !l.order.inherits(who, at) {
+		return 0, false
+	}
 	for {
 		all := l.inFlight.Load()
-		if inFlight = l.working(all); n > l.max-inFlight {
+		if inFlight = l.working(all); inFlight >= l.max {
 			return inFlight, false
 		}
-		if l.inFlight.CompareAndSwap(all, all+n) {
-			return inFlight + n, true
+		if l.inFlight.CompareAndSwap(all, all+1) {
+			return inFlight + 1, true
 		}
 	}
 }

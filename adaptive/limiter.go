@@ -23,7 +23,8 @@ var ErrClosed = errors.New("adaptive: limiter is closed")
 // slot, whatever it costs.
 //
 // Bound: no admission brings the units in flight above the limit in force at that moment. When a strategy
-// lowers the limit, the work in flight runs to its end.
+// lowers the limit, the work in flight runs to its end, and with [WithPriorities] requests of higher
+// classes may follow it, one for each two units that end.
 //
 // Work that waits for its client ([algo.Lease.AwaitClient]; httpmw and grpcmw call it) does not count as
 // in flight meanwhile, unless the strategy is [Fixed] or a [Min] with it. When such work goes on it may
@@ -46,14 +47,15 @@ type Limiter struct {
 	follower      Follower // nil: the strategy needs samples only
 	gates         []Gate   // none: only the limit decides
 	blamable      []blamable
-	sampled       bool       // only RetryAfter depends on the duration of work
-	plain         bool       // Fixed alone, without a queue and an order
-	countsWaiting bool       // work that waits for its client counts as in flight
-	perRequest    bool       // a cost above 1 counts as 1
-	min, max      int64      // bounds of the strategy's limit
-	queue         *waitQueue // nil: no waiting
-	order         *order     // nil: all requests are alike
-	_             [64]byte   // every request writes the fields below
+	sampled       bool        // only RetryAfter depends on the duration of work
+	plain         bool        // Fixed alone, without a queue and an order
+	countsWaiting bool        // work that waits for its client counts as in flight
+	perRequest    bool        // a cost above 1 counts as 1
+	tooLate       func() bool // new work would be; nil: classes inherit no slots
+	min, max      int64       // bounds of the strategy's limit
+	queue         *waitQueue  // nil: no waiting
+	order         *order      // nil: all requests are alike
+	_             [64]byte    // every request writes the fields below
 
 	inFlight   atomic.Int64
 	atClient   atomic.Int64  // units that wait for their client, as admitted
@@ -168,8 +170,8 @@ func (l *Limiter) find(ctx context.Context, n int64, who *claim, at int64) (inFl
 		}
 	}
 	inFlight, limit, c = l.enter(n)
-	if c == cause.Limit && who.known && inFlight > limit && l.order.inherits(who, at) {
-		if all, ok := l.inherit(n); ok {
+	if c == cause.Limit && inFlight > limit {
+		if all, ok := l.inherit(who, at); ok {
 			return all, limit, cause.None, nil
 		}
 	}
@@ -185,7 +187,7 @@ func (l *Limiter) mustWait(n int64) bool {
 func (l *Limiter) keep(who *claim, n, at int64) (inFlight, limit int64, c algo.Cause) {
 	if kept, higher := l.order.keeps(who, at); kept > 0 {
 		limit, inFlight = l.limit(), l.working(l.inFlight.Load())
-		if n > limit-kept-inFlight && n <= limit-inFlight {
+		if kept = min(kept, mostKept(limit)); n > limit-kept-inFlight && n <= limit-inFlight {
 			return inFlight, limit, forRank(who.rank, higher)
 		}
 	}

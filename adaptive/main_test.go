@@ -39,14 +39,6 @@ func (gated) Observe(adaptive.Sample)   {}
 func (gated) Admits(time.Duration) bool { return true }
 func (gated) Full() bool                { return false }
 
-// falling is a limit that a test sets, behind a gate that admits every request.
-type falling struct {
-	gated
-	limit atomic.Int64
-}
-
-func (f *falling) Limit() int { return int(f.limit.Load()) }
-
 // open is a gate that admits every request. It counts requests.
 type open struct{ gated }
 

@@ -64,6 +64,7 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 	l.sampled = isFixed && l.order == nil
 	l.plain = l.sampled && queue.discipline == unqueued
 	l.perRequest = !slices.ContainsFunc(all, countsUnits)
+	l.letInherit(all)
 	l.connections.queues = runQueues(s)
 	if queue.discipline != unqueued {
 		l.queue = &waitQueue{limiter: l, queue: queue}

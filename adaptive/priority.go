@@ -24,9 +24,10 @@ import (
 //     served first. A limit that binds without overload too, such as [Fixed], needs one.
 //     Without one, while a class lacks slots of [Default], some are kept free of the
 //     classes below it: so many that about 1 in 250 of its requests finds none, at
-//     most a quarter of the limit (or five if that is more). They stay kept until the class
-//     has sent nothing for 30 seconds. While more is in flight than a limit that fell
-//     allows, a class gets every second slot that ends, if classes below it ask too.
+//     most a quarter of the limit (or five if that is more, but no more than half). They stay
+//     kept until the class has sent nothing under overload for 30 seconds. While more is in
+//     flight than a limit that fell allows, and new work would still be in time, every second
+//     slot that ends goes to the classes that ask but the lowest, the highest first.
 //
 // Without overload, which ends a second after the last denial, no request is denied.
 // Within a class users are not distinguished: see [WithFairShares].
@@ -35,7 +36,7 @@ func WithPriorities() Option { return wiring.With("WithPriorities", true) }
 const (
 	strainMemory = int64(time.Second)      // from the last denial to the end of the overload
 	keepScale    = 256                     // a slot more to keep for each denial, one less for 256 admissions
-	keepFew      = 5                       // slots that may be kept of a small limit
+	keepFew      = 5                       // slots that may be kept of a small limit, but no more than half
 	keptMemory   = int64(30 * time.Second) // from the last request of a rank until no slots are kept for it
 	minSlack     = 2                       // requests
 )
@@ -110,6 +111,9 @@ func (o *order) claim(ctx context.Context, key string, n, at int64, l *Limiter) 
 		c.charge = o.shares.charge(key, n, at, l.working(l.inFlight.Load()), l.mean.Load())
 		c.rank += c.charge.place()
 		c.price = max(c.charge.expected(), 1)
+	}
+	if asked := &o.asked[c.rank]; at-asked.Load() >= keptMemory {
+		o.kept[c.rank].Store(0)
 	}
 	note(&o.asked[c.rank], at)
 	return c
@@ -251,9 +255,10 @@ func (o *order) denied(c *claim, tenant string, at int64) {
 
 // lacked keeps more slots for the rank of a request that found none.
 func (o *order) lacked(c *claim, limit int64) {
-	most := max(limit/4, min(limit-1, keepFew))
-	o.kept[c.rank].Store(min(o.kept[c.rank].Load()+keepScale*c.n, most*keepScale))
+	o.kept[c.rank].Store(min(o.kept[c.rank].Load()+keepScale*c.n, mostKept(limit)*keepScale))
 }
+
+func mostKept(limit int64) int64 { return max(limit/4, min(limit/2, keepFew)) }
 
 // found notes that a request found its slots.
 func (o *order) found(c *claim, at int64) {
@@ -287,15 +292,4 @@ func forRank(r, higher rank) algo.Cause {
 		return cause.Share
 	}
 	return cause.Priority
-}
-
-// place is the place among requests of a class.
-func (c charge) place() rank {
-	switch {
-	case !c.within():
-		return 2
-	case c.bound():
-		return 1
-	}
-	return 0
 }

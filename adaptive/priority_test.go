@@ -114,64 +114,6 @@ func TestNothingIsKeptForASilentClass(t *testing.T) {
 	}
 }
 
-// TestClassesInheritSlots: while more is in flight than a limit that fell allows, requests get every
-// second slot that ends, if a lower class asks too.
-func TestClassesInheritSlots(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		limit := &falling{}
-		limit.limit.Store(20)
-		l := newLimiter(t, limit, adaptive.WithPriorities(), adaptive.WithLimits(1, 20))
-		var leases []algo.Lease
-		ask := func(class adaptive.Class) bool {
-			lease, err := l.Acquire(adaptive.WithClass(background, class), "", 1)
-			require.NoError(t, err)
-			if lease.Allowed {
-				leases = append(leases, lease)
-			}
-			return lease.Allowed
-		}
-		end := func(n int) {
-			for _, lease := range leases[:n] {
-				lease.Release(algo.Succeeded)
-			}
-			leases = leases[n:]
-		}
-		for range 20 {
-			require.True(t, ask(adaptive.Normal))
-		}
-		limit.limit.Store(4)
-		require.False(t, ask(adaptive.Critical))
-		end(4)
-		require.False(t, ask(adaptive.Critical), "no lower class asks")
-		require.False(t, ask(adaptive.Normal))
-		require.True(t, ask(adaptive.Critical))
-		require.True(t, ask(adaptive.High))
-		require.False(t, ask(adaptive.Critical), "two of four")
-		require.Equal(t, 18, l.InFlight())
-
-		end(4)
-		require.False(t, ask(adaptive.Normal), "the lowest class")
-		require.True(t, ask(adaptive.Critical))
-		leases[0].Settle(10)
-		heavy := leases[0]
-		leases = leases[1:]
-		end(2)
-		require.Equal(t, 22, l.InFlight())
-		require.False(t, ask(adaptive.Critical), "above the upper bound")
-		heavy.Settle(1)
-
-		end(7)
-		require.True(t, ask(adaptive.Critical))
-		require.True(t, ask(adaptive.Critical))
-		require.False(t, ask(adaptive.Critical), "a burst inherits the slots of the last ends only")
-		time.Sleep(2 * time.Second)
-		end(1)
-		require.Greater(t, l.InFlight(), 4)
-		require.False(t, ask(adaptive.Critical), "no lower class asks any more")
-		end(len(leases))
-	})
-}
-
 // TestSlotsStayKept: the slots that a class lacked in one overload are kept for it in the next one.
 func TestSlotsStayKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

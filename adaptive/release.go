@@ -42,8 +42,8 @@ func (l *Limiter) release(h *algo.Handle, o algo.Outcome, waited time.Duration) 
 	if l.queue != nil {
 		defer l.queue.admit()
 	}
-	if l.order != nil && left > l.limit() {
-		l.order.ended(l.slots(h.N))
+	if l.tooLate != nil && left > l.limit() {
+		l.order.freeAbove()
 	}
 	if h.At == 0 {
 		return

@@ -95,6 +95,17 @@ func (c charge) bound() bool { return c.service&1 == 1 }
 // expected is the service for which the tenant is charged.
 func (c charge) expected() int64 { return int64(c.service) * serviceUnit }
 
+// place is the place among requests of a class.
+func (c charge) place() rank {
+	switch {
+	case !c.within():
+		return 2
+	case c.bound():
+		return 1
+	}
+	return 0
+}
+
 func (c charge) pack() int64 { return int64(math.Float32bits(c.weight))<<32 | int64(c.service) }
 
 func unpack(word int64) charge {

@@ -25,6 +25,7 @@ type sojourn struct {
 	limit atomic.Int64
 	next  atomic.Int64  // instant of the next update
 	cause atomic.Uint32 // of the limit in force, an algo.Cause
+	late  atomic.Bool   // new work would take longer than the target
 	since atomic.Int64  // instant from which the work in flight is within the limit; MaxInt64: it is not
 	_     [64]byte      // every request writes the fields below
 	counters
@@ -145,6 +146,7 @@ func (s *sojourn) update(at, inFlight int64) {
 		s.govern(at, n, c)
 	}
 	s.cause.Store(uint32(s.hold.cause))
+	s.late.Store(s.takes(n) > s.target)
 	s.limit.Store(s.nextLimit(at, inFlight))
 }
 

@@ -14,7 +14,7 @@ type bucketOracle struct {
 	mark                 int64 // of the parameters that wrote tat
 	later, laterMark     int64 // for other parameters; 0: tat
 	bannedUntil          int64
-	aliveUntil           int64 // the key's expiry
+	aliveUntil           int64 // the key's expiry; 0: there is none
 }
 
 // bucketStep is one operation on a bucket.
@@ -103,15 +103,14 @@ func (o *bucketOracle) run(s bucketStep, now int64) (tat, account, flag int64) {
 
 // at returns what the key may be at now. The server keeps time to live in
 // milliseconds of a clock that goes on while the script runs: around the expiry
-// only the server knows whether the key is still there.
+// only the server knows whether the key is still there. A ban ends on time.
 func (o bucketOracle) at(now int64) []bucketOracle {
-	const rounding = 200_000
+	const rounding, banRounding = 200_000, 2000
 	var all []bucketOracle
-	if o.aliveUntil < now+rounding {
+	if o.aliveUntil < now+rounding && o.bannedUntil < now+banRounding {
 		all = append(all, bucketOracle{})
 	}
 	if o.aliveUntil > now-rounding {
-		o.aliveUntil = max(o.aliveUntil, now+1)
 		all = append(all, o)
 	}
 	return all
@@ -192,7 +191,7 @@ func (o *bucketOracle) ban(s bucketStep, now int64) (ends int64) {
 
 func (o *bucketOracle) reset(s bucketStep, now int64) {
 	p := s.gcra.Params()
-	if o.aliveUntil > now {
+	if o.aliveUntil > 0 {
 		o.void(true)
 		o.later = 0
 		o.tat, o.bannedUntil, o.aliveUntil = now, 0, min(o.aliveUntil, now+max(p.MaxDebt, spanOf(o.mark)))

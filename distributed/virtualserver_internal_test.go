@@ -188,7 +188,7 @@ func (v *virtualServer) execute(c *Command) {
 // parameters.
 func (v *virtualServer) bucket(key string, now int64, a remote.Args) []int64 {
 	o := v.buckets[key]
-	if o == nil {
+	if o == nil || o.aliveUntil <= now {
 		o = new(bucketOracle)
 		v.buckets[key] = o
 	}
