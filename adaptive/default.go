@@ -21,9 +21,11 @@ import "github.com/sluice-go/sluice/internal/cause"
 //
 // Work that takes longer than the target by nature needs a longer one: until Default has found its time
 // out it may deny a tenth of such requests for some ten seconds, or a quarter where half of them are a
-// thousand times as fast. A dependency that only some requests need, such as the misses of a cache,
-// needs a limit of its own. Connections that become more than five times as slow under overload keep
-// some 80 % of what they can do.
+// thousand times as fast. Where fewer than 20 requests end within a target, such as behind two
+// connections with work of 100 ms, 20 in flight are too late already: just above the capacity Default
+// keeps about half of it. Give [New] an upper limit there ([WithLimits]). A dependency that only some
+// requests need, such as the misses of a cache, needs a limit of its own. Connections that become eight
+// times as slow under overload keep some 40 % of what they can do in the first ten seconds.
 //
 // Option: [WithTarget]. For other combinations use [Min].
 func Default(opts ...Option) Strategy {

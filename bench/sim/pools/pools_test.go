@@ -173,6 +173,22 @@ func TestLongOverload(t *testing.T) {
 	}
 }
 
+// TestTooSlowToJudge: 20 requests in flight are too late already where less than 20 end within a target:
+// there an upper limit is needed, as Default's comment says.
+func TestTooSlowToJudge(t *testing.T) {
+	c := Cell{Conns: 2, Service: 100 * ms, SLO: 500 * ms, Phases: overload(1.1, .01)}
+	c.Phases[1].For = 60 * sec
+	for _, client := range c.clients() {
+		alone := Run(t, c, ours(), client, 1)
+		bounded := c
+		bounded.Options = []adaptive.Option{adaptive.WithLimits(1, 6)}
+		with := Run(t, bounded, ours(), client, 1)
+		t.Logf("%+v: %.2f of the capacity, %.2f with an upper limit, which denies %.2f %% before", client, alone[1].Good, with[1].Good, 100*with[0].Denied)
+		require.Less(t, alone[1].Good, .9)
+		require.Greater(t, with[1].Good, .93)
+	}
+}
+
 // TestTable prints, with -table, the worst row of each cell over its clients, for all limiters.
 func TestTable(t *testing.T) {
 	if !*table {
