@@ -132,12 +132,18 @@ type virtualBreaker struct {
 	last   time.Time // the last call that left while it was open
 	probes int
 	gaps   []time.Duration
+	newest int // calls of the present instant among gaps
 }
 
+// event notes the breaker's phase. What is kept leaves in the instant in which it closes, before
+// or after the event.
 func (b *virtualBreaker) event(e Event) {
 	if e.Kind == BreakerChanged {
 		b.mu.Lock()
 		defer b.mu.Unlock()
+		if e.Phase != PhaseOpen && b.last.Equal(time.Now()) {
+			b.gaps = b.gaps[:len(b.gaps)-b.newest]
+		}
 		b.state, b.since = e.Phase, time.Now()
 	}
 }
@@ -151,8 +157,12 @@ func (b *virtualBreaker) sent() {
 		return
 	}
 	b.probes++
+	if !b.last.Equal(time.Now()) {
+		b.newest = 0
+	}
 	if b.last.After(b.since) {
 		b.gaps = append(b.gaps, time.Since(b.last))
+		b.newest++
 	}
 	b.last = time.Now()
 }
