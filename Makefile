@@ -65,7 +65,7 @@ tidy: ## go mod tidy in all modules
 ##@ Faults
 
 # A line for each promise of doc.go, and the output of each failure.
-long: ## the full counts of every promise (PROMISES='W1 S3' for some), each fuzz target for FUZZ=20s; an hour
+long: ## the full counts of every promise (PROMISES='W1 S3' for some), each fuzz target for FUZZ=20s; two hours
 	$(REDIS)
 	@FUZZ=$(FUZZ) sh internal/cases/long.sh $(PROMISES)
 
