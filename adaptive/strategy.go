@@ -11,7 +11,7 @@ import (
 // Strategy sets the concurrency limit of a [Limiter] and learns from completed
 // work.
 //
-// Both methods are called concurrently and must not block: Limit once per request,
+// Both methods are called concurrently and must not block: Limit at least once per request,
 // Observe once per sample. A strategy belongs to one limiter, because its state
 // describes one service: [New] rejects a strategy of this package, or of package
 // adaptive/strategy, that is already in use.
