@@ -108,17 +108,12 @@ func decision(a decide.Answer, q decide.Quota) algo.Decision {
 	return d
 }
 
-// whileBanned decides about n units of a key that is banned for left more
-// microseconds.
+// whileBanned denies n units of a key that is banned for left more microseconds, 0 units too: a
+// lease without a charge could be settled.
 func whileBanned(l limit, n, left int64) algo.Decision {
-	d := algo.Decision{Limit: l.describe().Quota, NextAfter: micros(left), ResetAfter: micros(left)}
-	switch {
-	case n > l.maxCost():
+	d := algo.Decision{Reason: algo.Banned, Limit: l.describe().Quota, RetryAfter: micros(left), NextAfter: micros(left), ResetAfter: micros(left)}
+	if n > l.maxCost() {
 		d.Reason, d.RetryAfter = algo.Never, algo.Forever
-	case n == 0:
-		d.Allowed = true
-	default:
-		d.Reason, d.RetryAfter = algo.Banned, micros(left)
 	}
 	return d
 }

@@ -232,14 +232,14 @@ local function together(op, first, last)
         mixed = mixed, longest = longest, clamped = clamped, strict = strict, strict_mark = strict_mark}
       buckets[key] = s
     end
-    local flag, fits, before = s.flag, cost == 0, s.tat
+    local flag, fits, before = s.flag, false, s.tat
     if flag == DENIED then
       s.tat, fits = charge(s.tat, depth, wait, cost)
       if fits then
         flag = ADMITTED
       end
     end
-    all = all and fits and flag ~= WRONG_TYPE
+    all = all and fits
     answer(before, s.account, flag + s.mixed)
   end
   for key, s in pairs(buckets) do

@@ -247,7 +247,7 @@ local function together(op, first, last)
       -- more than the quota would read as debt
       s.spent = s.spent < s.period and math.min(s.spent + cost, math.max(s.spent, quota)) or s.spent + cost
     end
-    all = all and (flag == ADMITTED or (cost == 0 and flag ~= WRONG_TYPE))
+    all = all and flag == ADMITTED
     answer(before, s.voided, flag + s.mixed)
   end
   for key, s in pairs(windows) do

@@ -219,7 +219,7 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	return l.overrule(ctx, key, l.load().resetArgs(key))
 }
 
-// Ban denies every cost of key for d, in all instances; d is more than 0, at most 365
+// Ban denies every cost of key for d, 0 too, in all instances; d is more than 0, at most 365
 // days. A shorter ban does not shorten an earlier one. Reset lifts it. Debt is forgotten
 // when the ban ends, so a ban lasts at least until the debt would have drained. Blocks
 // in other instances may still be spent. The error is ErrUnavailable, or the error of

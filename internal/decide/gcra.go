@@ -188,8 +188,10 @@ func (g *GCRA) Charge(tat, now, n, delay int64) Charge {
 
 // MaxRefund is the most ticks that Refund gives back for n units of c.
 func (g *GCRA) MaxRefund(c Charge, n int64) int64 {
-	emission := c.B
-	return min(n, g.maxDebt/emission) * emission
+	if c.B == 0 { // nothing was charged
+		return 0
+	}
+	return min(n, g.maxDebt/c.B) * c.B
 }
 
 // Refund gives n units of c back, at most c's remaining weight. shift is at least

@@ -298,3 +298,13 @@ func TestGuavaKeepsDebt(t *testing.T) {
 	require.False(t, cut)
 	require.Equal(t, now+100*g.depth, same)
 }
+
+// What was not charged gives nothing back.
+func TestRefundOfNoCharge(t *testing.T) {
+	g, err := NewGCRA(Rate{Count: 10, Period: time.Hour, Resolution: Microseconds}, 10, 0)
+	require.NoError(t, err)
+	require.Zero(t, g.MaxRefund(Charge{N: 11}, 6))
+	tat, given := g.Refund(5000, Charge{N: 11}, 1000, 6, 0)
+	require.EqualValues(t, 5000, tat)
+	require.Zero(t, given)
+}
