@@ -220,7 +220,7 @@ func TestW3_FirstWithoutRedis(t *testing.T) {
 // A reply that comes after its caller has gone on is undone in both.
 func TestFirstUndoesLateReplies(t *testing.T) {
 	server := redistest.Start(t)
-	s := newStore(t, server.Client(), distributed.WithTimeout(time.Second))
+	s := newStore(t, server.Client())
 	plan := must[*distributed.Limiter](t)(s.TokenBucket("plan", algo.Per(10, 1000*time.Hour)))
 	credits := must[*distributed.Credits](t)(s.Credits("credits"))
 	l := prepaid.First(plan, credits)

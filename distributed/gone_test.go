@@ -92,7 +92,7 @@ func TestVerbsOfCallersThatHaveLeft(t *testing.T) {
 // Requests that nobody awaits any more take no room of the queue from others.
 func TestAbandonedRequestsLeaveTheQueue(t *testing.T) {
 	t.Parallel()
-	store, _ := onRedis(t, distributed.WithInstances(1), distributed.WithTimeout(time.Second))
+	store, _ := onRedis(t, distributed.WithInstances(1))
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerDay(1_000_000)))
 	remote(t, l, "k", 1)
 	var local, all atomic.Int64

@@ -67,7 +67,7 @@ func TestLearnedByAFleet(t *testing.T) {
 // A wait that Redis could not be told is kept by the instance that was told it.
 func TestLearnedWaitsOutliveAnOutage(t *testing.T) {
 	proxy := redistest.StartProxy(t, redistest.Start(t))
-	store := newStore(t, viaProxy(t, proxy), distributed.WithTimeout(100*time.Millisecond), distributed.WithInstances(1))
+	store := newStore(t, viaProxy(t, proxy), distributed.WithInstances(1))
 	l := must[*distributed.Learned](t)(store.Learned("partner", algo.PerSecond(50)))
 	proxy.Set(redistest.Fault{Refuse: true, Reset: true})
 	l.Answered("k", learn.Answer{Sent: time.Now(), Denied: true, Wait: time.Minute})
@@ -83,7 +83,7 @@ func TestLearnedWaitsOutliveAnOutage(t *testing.T) {
 // A wait that Redis was told holds without Redis too, for a caller that has not asked since.
 func TestLearnedWaitsOutliveRedis(t *testing.T) {
 	proxy := redistest.StartProxy(t, redistest.Start(t))
-	store := newStore(t, viaProxy(t, proxy), distributed.WithTimeout(100*time.Millisecond), distributed.WithInstances(1))
+	store := newStore(t, viaProxy(t, proxy), distributed.WithInstances(1))
 	l := must[*distributed.Learned](t)(store.Learned("partner", algo.PerSecond(50)))
 	require.Equal(t, algo.SourceRemote, must[algo.Lease](t)(l.Acquire(ctx, "k", 1)).Source)
 	told := learn.Answer{Sent: time.Now(), Units: 1, Denied: true, Wait: time.Minute}

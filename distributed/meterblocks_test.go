@@ -117,7 +117,7 @@ func TestW2_MeteredStreamsFromBlocks(t *testing.T) {
 func TestW3_MeteredStreamsThroughAnOutage(t *testing.T) {
 	cases.Slow(t)
 	server := redistest.Start(t)
-	m := startMetered(t, server, meteredTime(4000))
+	m := startMetered(t, server, meteredTime(4000), distributed.WithTimeout(100*time.Millisecond))
 	var group sync.WaitGroup
 	group.Go(func() {
 		time.Sleep(meteredTime(1500))

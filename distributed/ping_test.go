@@ -155,27 +155,29 @@ func TestProxyThatSplitsByTheFirstKey(t *testing.T) {
 
 // Connections that take longer than the timeout to open are no distance.
 func TestSlowDialsAreNoDistance(t *testing.T) {
-	server := redistest.Start(t)
-	dialer := redis.NewDialer(&redis.Options{Addr: server.Addr()})
-	c := redis.NewClient(&redis.Options{Addr: server.Addr(), Dialer: func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+	virtually(t, redistest.Start(t), func(t *testing.T, near *redis.Client, _ *redistest.Wire) {
+		o := *near.Options()
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			time.Sleep(120 * time.Millisecond)
+			return near.Options().Dialer(ctx, network, addr)
+		}
+		c := redis.NewClient(&o)
+		t.Cleanup(func() { _ = c.Close() })
+		log := new(textLog)
+		store := newStore(t, c, distributed.WithTimeout(80*time.Millisecond), log.logger(), distributed.WithInstances(1))
+		l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1000)))
+		acquire(t, l, "k", 1)
 		time.Sleep(120 * time.Millisecond)
-		return dialer(ctx, network, addr)
-	}})
-	t.Cleanup(func() { _ = c.Close() })
-	log := new(textLog)
-	store := newStore(t, c, distributed.WithTimeout(80*time.Millisecond), log.logger())
-	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1000)))
-	acquire(t, l, "k", 1)
-	time.Sleep(120 * time.Millisecond)
-	var group sync.WaitGroup // each on a connection of its own, as on a long way
-	for range 16 {
-		group.Go(func() {
-			for range 5 {
-				acquire(t, l, "k", 1)
-			}
-		})
-	}
-	group.Wait()
-	require.Eventually(t, func() bool { return acquire(t, l, "k", 1).Source == algo.SourceRemote }, 10*time.Second, 10*time.Millisecond)
-	require.NotContains(t, log.String(), "answers take")
+		var group sync.WaitGroup // each on a connection of its own, as on a long way
+		for range 16 {
+			group.Go(func() {
+				for range 5 {
+					acquire(t, l, "k", 1)
+				}
+			})
+		}
+		group.Wait()
+		require.Eventually(t, func() bool { return acquire(t, l, "k", 1).Source == algo.SourceRemote }, 10*time.Second, 10*time.Millisecond)
+		require.NotContains(t, log.String(), "answers take")
+	})
 }

@@ -114,7 +114,7 @@ func TestRefundBesideBlocks(t *testing.T) {
 
 func TestRefundThatIsNotPossible(t *testing.T) {
 	t.Parallel()
-	store, server := onRedis(t, distributed.WithTimeout(time.Second))
+	store, server := onRedis(t)
 	for _, spec := range []string{"sliding-window 5/d", "sliding-log 5/d"} {
 		l := must[*distributed.Limiter](t)(store.Limiter(spec, algo.Must(algo.Parse(spec))))
 		require.ErrorIs(t, refuses(l, 1), errors.ErrUnsupported)
