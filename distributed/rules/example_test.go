@@ -45,26 +45,28 @@ func ExampleNew() {
 	store, stop := exampleStore()
 	defer stop()
 	ctx := context.Background()
-	set, err := rules.New(ctx, store, "production")
+	first := algo.Must(algo.Parse("5/h")) // until the rule is known
+	set, err := rules.New(ctx, store, "production", rules.WithLimit("search", first))
 	if err != nil {
 		panic(err)
 	}
 	defer func() { _ = set.Close() }()
-	limit, _ := algo.Parse("2/h")
-	if err := set.Put(ctx, "search", rules.Rule{Limit: limit}); err != nil {
+	search := set.Limiter("search") // for a middleware
+	fmt.Println(set.Loaded(), algo.About(search).Quota)
+	if err := set.Put(ctx, "search", rules.Rule{Limit: algo.Must(algo.Parse("2/h"))}); err != nil {
 		panic(err)
 	}
-	search := set.Limiter("search") // for a middleware
 	show(search, "alice", 2)
 	show(search, "alice", 1)
 	if err := set.Delete(ctx, "search"); err != nil {
 		panic(err)
 	}
-	show(search, "alice", 1)
+	show(search, "bob", 3)
 	// Output:
+	// true 5
 	// true admitted 0
 	// false quota 0
-	// true admitted 0
+	// true admitted 2
 }
 
 // Rules for one application. A limit without a rule denies.

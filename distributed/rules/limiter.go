@@ -15,7 +15,8 @@ import (
 )
 
 // Limiter returns the limiter of a rule, whether the rule exists yet or not. It follows the
-// rule's changes. The name is kept until the rules are gone: take none from requests.
+// rule's changes; see [WithLimit] for the time before it is known. The name is kept until the rules are
+// gone: take none from requests.
 func (r *Rules) Limiter(rule string) *Limiter { return &Limiter{r.entry(rule), nil} }
 
 // Over returns a limiter that gives single keys the limits of a rule, and asks l for all others:
@@ -36,7 +37,7 @@ func (l *Limiter) Choose(_ context.Context, key string) (algo.Limiter, error) {
 			return algo.Spec{}
 		}
 		return spec
-	})
+	}, l.over == nil)
 	if chosen != nil || err != nil {
 		return chosen, err
 	}
@@ -44,8 +45,11 @@ func (l *Limiter) Choose(_ context.Context, key string) (algo.Limiter, error) {
 		return l.over, nil
 	}
 	r := l.entry.rules
-	if r.loaded.Load() && l.entry.reported.CompareAndSwap(false, true) {
-		r.logger.Warn("rules: no rule for this application; put one, or see WithUnknownDenied",
+	if !r.loaded.Load() {
+		return denied{}, nil
+	}
+	if l.entry.reported.CompareAndSwap(false, true) {
+		r.logger.Warn("rules: no rule for this application; put one, or see WithLimit and WithUnknownDenied",
 			"key", r.keys[0], "rule", l.entry.name, "app", r.app, "denied", r.denyUnknown)
 	}
 	if r.denyUnknown {
@@ -71,7 +75,7 @@ func (l *Limiter) About() algo.Description {
 	if l.over != nil {
 		return algo.About(l.over)
 	}
-	if chosen, _ := l.entry.limiter(func(r *Rule) algo.Spec { return r.Limit }); chosen != nil {
+	if chosen, _ := l.entry.limiter(func(r *Rule) algo.Spec { return r.Limit }, true); chosen != nil {
 		return algo.About(chosen)
 	}
 	return algo.Description{Off: true}
@@ -154,18 +158,21 @@ func (r *Rules) entry(name string) *entry {
 	return e.(*entry)
 }
 
-// limiter returns the limiter of a limit of the rule, which it makes for the first decision; nil
-// if there is no rule for this application.
-func (e *entry) limiter(limit func(*Rule) algo.Spec) (_ algo.Limiter, err error) {
+// limiter returns the limiter of a limit of the rule, or, if there is no rule for this application and
+// own is set, of WithLimit; nil without any. It makes it for the first decision.
+func (e *entry) limiter(limit func(*Rule) algo.Spec, own bool) (_ algo.Limiter, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	var spec algo.Spec
+	there := e.rule.Version != 0 && (len(e.rule.Apps) == 0 || slices.Contains(e.rule.Apps, e.rules.app))
 	switch {
-	case e.rule.Version == 0 || len(e.rule.Apps) > 0 && !slices.Contains(e.rule.Apps, e.rules.app):
-		return nil, nil
-	case e.rule.Mode == ModeOff:
+	case there && e.rule.Mode == ModeOff:
 		return algo.Unlimited(), nil
+	case there:
+		spec = limit(&e.rule)
+	case own:
+		spec = e.rules.limits[e.name]
 	}
-	spec := limit(&e.rule)
 	if spec == (algo.Spec{}) {
 		return nil, nil
 	}
@@ -176,7 +183,7 @@ func (e *entry) limiter(limit func(*Rule) algo.Spec) (_ algo.Limiter, err error)
 		}
 		e.made[spec] = l
 	}
-	if e.rule.Mode == ModeShadow {
+	if there && e.rule.Mode == ModeShadow {
 		return algo.Shadow(l), nil
 	}
 	return l, nil
@@ -200,7 +207,7 @@ func (e *entry) set(next Rule) {
 	}
 }
 
-// denied denies in place of a rule that does not exist.
+// denied denies in place of a rule that does not exist, or is not known yet.
 type denied struct{}
 
 func (denied) Acquire(_ context.Context, _ string, n int64) (algo.Lease, error) {

@@ -1,9 +1,12 @@
 package rules
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
+
+	"github.com/sluice-go/sluice/algo"
 )
 
 // Option configures a set of rules. An option that is given twice is an error.
@@ -17,9 +20,17 @@ func WithApp(name string) Option {
 	return Option{"WithApp", func(r *Rules) { r.app = name }}
 }
 
+// WithLimit is the limit of a rule while it is not known: until Redis has been read, and while there
+// is no such rule for this application. Without Redis each instance decides with its share of it, as
+// of other limits. Give one to each rule that an application cannot do without: before Redis has been
+// read, rules without one deny, with the Reason [algo.Overload].
+func WithLimit(rule string, limit algo.Spec) Option {
+	return Option{fmt.Sprintf("WithLimit of %q", rule), func(r *Rules) { r.limits[rule] = limit }}
+}
+
 // WithUnknownDenied makes the limiters of rules that do not exist deny
 // everything, with the Reason [algo.Overload]. By default they admit
-// everything, with the Source [algo.SourceOff]. Both are logged, once.
+// everything, with the Source [algo.SourceOff], once Redis has been read. Both are logged, once.
 func WithUnknownDenied() Option {
 	return Option{"WithUnknownDenied", func(r *Rules) { r.denyUnknown = true }}
 }
@@ -44,6 +55,11 @@ func (r *Rules) configure(opts []Option) error {
 	}
 	if r.logger == nil {
 		return errors.New("logger is nil")
+	}
+	for rule, limit := range r.limits {
+		if err := cmp.Or(checkName(rule), validate(limit)); err != nil {
+			return fmt.Errorf("limit of rule %q: %w", rule, err)
+		}
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // Package rules keeps limits in Redis, to be changed while the service runs.
 //
-//	set, err := rules.New(ctx, store, "limits")
+//	set, err := rules.New(ctx, store, "limits", rules.WithLimit("search", spec))
 //	err = set.Put(ctx, "search", rules.Rule{Limit: spec})
 //	lease, err := set.Limiter("search").Acquire(ctx, user, 1)
 //
@@ -9,6 +9,9 @@
 // goes to the master as decisions do; after an outage of ten seconds, within six. A rule never
 // goes back to an older version. The last known rules stay in force while Redis is away, and are
 // written again if Redis has lost them. After a change keys keep their debt.
+//
+// An instance that starts while Redis is away knows no rule. Until it has read Redis
+// ([Rules.Loaded]), the limits of [WithLimit] are in force, and rules without one deny.
 package rules
 
 import (
@@ -22,6 +25,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
 )
 
@@ -31,6 +35,7 @@ type Rules struct {
 	keys        []string
 	name, app   string // name is escaped
 	denyUnknown bool
+	limits      map[string]algo.Spec // by WithLimit
 	logger      *slog.Logger
 
 	ctx      context.Context
@@ -53,8 +58,9 @@ const maxName = 90
 var escapeName = strings.NewReplacer("%", "%25", ":", "%3A")
 
 // New returns the rules that are kept under name, 1 to 90 bytes (: and % count as three), and
-// follows their changes until ctx ends or Close. It tries for a second to load them; the error
-// concerns the arguments only. Close the rules before the store.
+// follows their changes until ctx ends or Close. It tries for a second to load them, and logs an error
+// if that fails: see [WithLimit] and [Rules.Loaded]. Its own error concerns the arguments only. Close
+// the rules before the store.
 func New(ctx context.Context, store *distributed.Store, name string, opts ...Option) (*Rules, error) {
 	escaped := escapeName.Replace(name)
 	if name == "" || len(escaped) > maxName {
@@ -66,7 +72,7 @@ func New(ctx context.Context, store *distributed.Store, name string, opts ...Opt
 	key := store.Prefix() + ":{::rules:" + url.QueryEscape(name) + "}"
 	r := &Rules{
 		store: store, keys: []string{key, key + ":versions"}, name: escaped,
-		logger: slog.Default(), turn: make(chan struct{}, 1),
+		logger: slog.Default(), turn: make(chan struct{}, 1), limits: map[string]algo.Spec{},
 	}
 	if err := r.configure(opts); err != nil {
 		return nil, fmt.Errorf("rules: %q: %w", name, err)
@@ -76,6 +82,10 @@ func New(ctx context.Context, store *distributed.Store, name string, opts ...Opt
 	r.follower.Go(r.follow)
 	return r, nil
 }
+
+// Loaded reports whether all rules have been read from Redis since the start: an instance that is not
+// ready before it may say so to its load balancer.
+func (r *Rules) Loaded() bool { return r.loaded.Load() }
 
 // Close stops following the rules. The last known ones stay in force.
 func (r *Rules) Close() error {
@@ -90,8 +100,8 @@ func (r *Rules) Close() error {
 // put again as it is keeps its version. Other errors concern a limit that Redis cannot keep,
 // or Redis, which may have stored the rule nevertheless.
 func (r *Rules) Put(ctx context.Context, rule string, doc Rule) error {
-	if rule == "" || len(rule) > maxName {
-		return fmt.Errorf("rules: rule name %q has %d bytes, want 1 to %d", rule, len(rule), maxName)
+	if err := checkName(rule); err != nil {
+		return fmt.Errorf("rules: %w", err)
 	}
 	err := doc.validate()
 	if err == nil {
@@ -110,6 +120,13 @@ func (r *Rules) Delete(ctx context.Context, rule string) error {
 func (r *Rules) Get(ctx context.Context, rule string) (found Rule, err error) {
 	err = r.sync(ctx, func() (err error) { found, err = r.entry(rule).parse(); return err })
 	return found, about(rule, err)
+}
+
+func checkName(rule string) error {
+	if rule == "" || len(rule) > maxName {
+		return fmt.Errorf("rule name %q has %d bytes, want 1 to %d", rule, len(rule), maxName)
+	}
+	return nil
 }
 
 func about(rule string, err error) error {

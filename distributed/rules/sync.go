@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -48,7 +49,11 @@ func (r *Rules) poll() {
 		return
 	}
 	if r.failed++; r.failed == 1 && r.ctx.Err() == nil {
-		r.logger.Warn("rules: cannot read the rules from Redis; the last known ones stay in force", "key", r.keys[0], "err", warning.Clip(err.Error(), warning.Longest))
+		level, text := slog.LevelWarn, "rules: cannot read the rules from Redis; the last known ones stay in force"
+		if !r.loaded.Load() {
+			level, text = slog.LevelError, "rules: the rules have not been read from Redis; until then the limits of WithLimit are in force, and rules without one deny"
+		}
+		r.logger.Log(r.ctx, level, text, "key", r.keys[0], "err", warning.Clip(err.Error(), warning.Longest))
 	}
 	if c, ok := r.store.Client().(interface{ ReloadState(context.Context) }); ok {
 		c.ReloadState(r.ctx) // a cluster may have a new master

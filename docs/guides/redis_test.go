@@ -100,7 +100,7 @@ func Example_rules() {
 	store := algo.Must(distributed.New(client, patient))
 	defer store.Close()
 
-	set, err := rules.New(ctx, store, "production")
+	set, err := rules.New(ctx, store, "production", rules.WithLimit("search", algo.Must(algo.Parse("10/min"))))
 	if err != nil {
 		log.Fatal(err)
 	}
