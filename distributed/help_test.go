@@ -31,6 +31,12 @@ func (e *events) hook(ev distributed.Event) {
 	e.all = append(e.all, ev)
 }
 
+func (e *events) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = nil
+}
+
 // states are the breaker's, in order.
 func (e *events) states() (out []distributed.Phase) {
 	e.mu.Lock()

@@ -1,6 +1,7 @@
 package distributed_test
 
 import (
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -157,48 +158,69 @@ func TestInFlightNamesTheFieldAndTheValue(t *testing.T) {
 	require.ErrorContains(t, l.SetBurst(1), "has neither rate nor burst")
 }
 
-// Units in flight whose leases Redis has lost are put back when it answers again: in a hang that
-// is longer than the expiry, with all data, or on a replica whose clock is ahead.
+// losses are how a server loses units in flight: all or some keys, or, as a hang that is longer than the
+// expiry and a clock that steps forward do, their time.
+var losses = map[string]func(s *redistest.Server){
+	"flushed": func(s *redistest.Server) { s.Flush() },
+	"evicted": func(s *redistest.Server) { s.Do("DEL", "sluice:{k}:work") },
+	"some, by a failover": func(s *redistest.Server) {
+		for _, lease := range s.Do("ZRANGE", "sluice:{k}:work", 11, -1).([]any) {
+			s.Do("ZREM", "sluice:{k}:work", lease)
+		}
+		sum := s.Do("ZRANGE", "sluice:{k}:work", 0, 0).([]any)[0].(string)
+		s.Do("ZREM", "sluice:{k}:work", sum)
+		s.Do("ZADD", "sluice:{k}:work", 0, sum[:5]+"10")
+	},
+	"expired": func(s *redistest.Server) {
+		for _, lease := range s.Do("ZRANGE", "sluice:{k}:work", 1, -1).([]any) {
+			s.Do("ZINCRBY", "sluice:{k}:work", -60_000_000, lease)
+		}
+	},
+}
+
+// Units in flight whose leases Redis has lost are put back: with the next renewal, and after an outage
+// before the instance acquires more.
 func TestInFlightPutsBackWhatIsMissing(t *testing.T) {
-	const expiry = time.Second
-	for name, lose := range map[string]func(s *redistest.Server){
-		"hang": func(*redistest.Server) { time.Sleep(2 * expiry) },
-		"data": func(s *redistest.Server) { s.Flush() },
-		"clock": func(s *redistest.Server) { // a later clock is an earlier expiry
-			for _, lease := range s.Do("ZRANGE", "sluice:{k}:work", 1, -1).([]any) {
-				s.Do("ZINCRBY", "sluice:{k}:work", -30_000_000, lease)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := redistest.Start(t)
-			proxy := redistest.StartProxy(t, server)
-			c := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
-			t.Cleanup(func() { _ = c.Close() })
-			store := newStore(t, c, distributed.WithTimeout(300*time.Millisecond))
-			l := must[*distributed.Limiter](t)(store.InFlight("work", 20, expiry))
-			held := make([]algo.Lease, 20)
-			for i := range held {
-				held[i] = remote(t, l, "k", 1)
-				require.True(t, held[i].Allowed)
-			}
-			proxy.Set(redistest.Fault{BlackHole: true})
-			for store.Stats().Phase != distributed.PhaseOpen {
-				_, _ = l.Acquire(ctx, "other", 0)
-			}
-			lose(server)
-			proxy.Set(redistest.Fault{})
-			require.Eventually(t, func() bool { return acquire(t, l, "k", 0).Source == algo.SourceRemote }, 10*time.Second, time.Millisecond)
-			for range 100 {
-				require.False(t, acquire(t, l, "k", 1).Allowed, "20 of 20 are in flight")
-				time.Sleep(5 * time.Millisecond)
-			}
-			for _, lease := range held {
-				lease.Release(algo.Succeeded)
-			}
-			require.Eventually(t, func() bool { return remote(t, l, "k", 0).Remaining == 20 }, 5*time.Second, time.Millisecond)
-			requireTTL(t, server)
-		})
+	for name, lose := range losses {
+		for _, outage := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", outage ", outage), func(t *testing.T) {
+				server := redistest.Start(t)
+				virtually(t, server, func(t *testing.T, c *redis.Client, wire *redistest.Wire) {
+					var e events
+					l := must[*distributed.Limiter](t)(newStore(t, c, quick(&e)...).InFlight("work", 20, 30*time.Second))
+					held := make([]algo.Lease, 20)
+					for i := range held {
+						held[i] = remote(t, l, "k", 1)
+						require.True(t, held[i].Allowed)
+					}
+					for range 3 { // nothing is put back twice
+						if outage {
+							wire.Set(redistest.Fault{BlackHole: true})
+							trip(t, l, &e)
+						}
+						lose(server)
+						if outage {
+							wire.Set(redistest.Fault{})
+							require.Eventually(t, func() bool { return acquire(t, l, "k", 0).Source == algo.SourceRemote }, time.Minute, time.Millisecond)
+						} else {
+							time.Sleep(10 * time.Second) // a third of the expiry
+						}
+						for range 10 {
+							require.False(t, acquire(t, l, "k", 1).Allowed, "20 of 20 are in flight")
+						}
+						closedAgain(t, distributed.StoreOf(l))
+						e.forget()
+					}
+					held[0].Settle(3)
+					held[1].Settle(1 << 60)
+					time.Sleep(10 * time.Second)
+					for _, lease := range held {
+						lease.Release(algo.Succeeded)
+					}
+					require.Eventually(t, func() bool { return remote(t, l, "k", 0).Remaining == 20 }, time.Minute, time.Millisecond)
+					requireTTL(t, server)
+				})
+			})
+		}
 	}
 }

@@ -116,8 +116,8 @@ func (s *Store) SlidingLog(name string, r algo.Rate, opts ...algo.Option) (*Limi
 //
 // Bound: at most n units in flight, as long as Redis keeps its data, its clock does not step by
 // the expiry and every instance reaches it once in each expiry. Otherwise each instance puts back
-// what is missing when it finds Redis again, before it acquires more; what others acquire in
-// between comes on top, until it is released. Releases wait for Redis
+// what is missing with the next renewal, and after an outage before it acquires more; what others
+// acquire in between comes on top, until it is released. Releases wait for Redis
 // while it is away, so all units are free within two probe intervals of its return; those that
 // are lost (see [Stats]) free their units at the expiry. While Redis is away each instance admits up to its
 // part of n, at least one unit, less its units in flight, and one request alone of whatever

@@ -80,6 +80,8 @@ type releaser Limiter
 // units in flight.
 func (r *releaser) Release(h algo.Handle, o algo.Outcome) {
 	if r.slots != nil {
+		r.slots.order.Lock()
+		defer r.slots.order.Unlock()
 		r.slots.remove(h)
 	}
 	if (o.Result() == algo.Canceled || r.slots != nil) && h.N > 0 {
@@ -90,6 +92,8 @@ func (r *releaser) Release(h algo.Handle, o algo.Outcome) {
 // Settle corrects the cost of an admission.
 func (r *releaser) Settle(h algo.Handle, actual int64) {
 	if r.slots != nil {
+		r.slots.order.Lock()
+		defer r.slots.order.Unlock()
 		r.slots.settle(h, actual)
 	}
 	r.correctTo(h, actual)

@@ -25,6 +25,8 @@ type slots struct {
 	counts   map[string]int64      // units in flight, by key
 	remote   map[int64]algo.Handle // admissions of Redis, by id
 	renewing bool
+
+	order sync.Mutex // corrections and renewals leave in the order in which the units change
 }
 
 // maxUnits bounds the units of a set in Redis.
@@ -82,26 +84,34 @@ func (s *slots) renew() {
 		if ends {
 			return
 		}
-		s.renewAll(0)
+		s.renewAll()
 	}
 }
 
-// renewAll renews every admission now, except of nodes that are away: their return does. Then
-// missing is 1: what they have lost is put back.
-func (s *slots) renewAll(missing int64) {
+// renewAll renews every admission now, except of nodes that are away: their return does. Redis puts
+// back what it has lost.
+func (s *slots) renewAll() {
 	s.mu.Lock()
-	held := slices.Collect(maps.Values(s.remote))
+	held := slices.Collect(maps.Keys(s.remote))
 	s.mu.Unlock()
-	store := s.limiter.store
-	for _, h := range held {
-		key := s.limiter.redisKey(h.Key)
-		if store.remote.Node(key).Away() {
-			continue
-		}
-		r := remote.NewRequest(inFlightScript, key, remote.Args{opRenew, s.expiry.Microseconds(), 0, missing, h.State[0], h.N, s.mark})
-		r.Twice = missing == 0 // it could be put back after its release
-		store.remote.Send(r)
+	for _, id := range held {
+		s.renewOne(id)
 	}
+}
+
+func (s *slots) renewOne(id int64) {
+	s.order.Lock() // otherwise it could leave after its release
+	defer s.order.Unlock()
+	s.mu.Lock()
+	h, held := s.remote[id]
+	s.mu.Unlock()
+	store, key := s.limiter.store, s.limiter.redisKey(h.Key)
+	if !held || store.remote.Node(key).Away() {
+		return
+	}
+	r := remote.NewRequest(inFlightScript, key, remote.Args{opRenew, s.expiry.Microseconds(), 0, 0, id, min(h.N, maxUnits), s.mark})
+	r.Renews = true
+	store.remote.Send(r)
 }
 
 // Acquire decides within this instance's share, without Redis. One request alone is always

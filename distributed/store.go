@@ -281,7 +281,7 @@ func (s *Store) allLimiters() []*Limiter {
 func (s *Store) renewSlots() {
 	for _, l := range s.allLimiters() {
 		if l.slots != nil {
-			l.slots.renewAll(1)
+			l.slots.renewAll()
 		}
 	}
 }

@@ -18,8 +18,8 @@
 --                       id  d = the units of the lease before; in a log those keep their instants
 --            3 reset
 --            4 ban      a = how long
---            5 renew    a = time to live  c = 1: if it is missing it is put back  id
---                       d = all units of the lease
+--            5 renew    a = time to live  id  d = all units of the lease; if it is missing it
+--                       is put back
 -- reply    now, then five integers for each key: units held before; when one unit
 --          more is free, when enough are for the units asked for and when all
 --          are (or the end of the ban); flag
@@ -243,17 +243,11 @@ for i = 1, #KEYS do
     last = math.max(last, now + a)
     put(key, KIND .. '-' .. int(last), last - now)
   elseif op == 5 then
-    local found = leases(key, id, d, mark)
-    for _, unit in ipairs(found) do
-      local ends = tonumber(redis.call('ZSCORE', key, unit) or 0)
-      if ends > now or c > 0 then -- otherwise the units of an expired one may be taken again
-        redis.call('ZADD', key, int(now + a), unit)
-      end
-    end
-    if c > 0 and #found == 0 then
-      add(key, id, d, d, a, mark)
-    elseif count + c > 0 then
+    if redis.call('ZSCORE', key, name(mark, id, d, d)) then
+      redis.call('ZADD', key, int(now + a), name(mark, id, d, d))
       expire(key)
+    else
+      add(key, id, d, d, a, mark)
     end
   end
   reply[#reply + 1] = count

@@ -120,6 +120,8 @@ func (q *Node) Kept() int { q.mu.Lock(); defer q.mu.Unlock(); return len(q.kept)
 
 // lose gives a correction up.
 func (s *Client) lose(r *Request, err error) {
-	s.host.Lost(r.Name, s.lost.Add(1), err)
+	if !r.Renews {
+		s.host.Lost(r.Name, s.lost.Add(1), err)
+	}
 	r.Free()
 }

@@ -15,6 +15,7 @@ type Request struct {
 	Keys   []string
 	Args   []int64
 	Twice  bool // of a correction: it may be executed twice
+	Renews bool // of a correction: another one follows, so none is lost
 
 	// Name, Limit and N describe the charge, if the request makes one: for Undo and for logs.
 	Name  string
@@ -76,7 +77,7 @@ func NewRequest(s *Script, key string, a Args) *Request {
 	} else {
 		r.Reply = make([]int64, s.Replies)
 	}
-	r.Err, r.oneWay, r.Twice, r.N = nil, false, false, 0
+	r.Err, r.oneWay, r.Twice, r.Renews, r.N = nil, false, false, false, 0
 	r.state.Store(pending)
 	return r
 }
