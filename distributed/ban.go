@@ -46,8 +46,8 @@ func banScript(s *remote.Script) *remote.Script {
 // denials nor blocks answer them.
 //
 // While Redis is away, the fallback of l decides: denials are not counted, and bans that are
-// known to this instance last until they end. If the server's clock steps back, bans last
-// longer by that time. Instances with different arguments count by their own.
+// known to this instance last until they end. If the server's clock steps back, a ban ends
+// at most the longest ban later. Instances with different arguments count by their own.
 //
 // The error names the argument, or the kind of l.
 func NewBan(l *Limiter, denials algo.Rate, first, longest time.Duration) (*Ban, error) {

@@ -12,7 +12,7 @@
 -- reply    now, then REPLIES integers for each: of the limit as its script says, 0 if it
 --          was not asked; end of the ban, 1 if the limit was asked, flag last
 --
--- A key that is banned is not charged. Its record expires when the ban is forgotten.
+-- A key that is banned is not charged, and no ban lasts longer than the longest. Its record expires when the ban is forgotten.
 
 -- read returns a record; nothing if it is none.
 local function read(key)
@@ -67,6 +67,17 @@ local function strike(key, denials, period, first, longest)
   return ends
 end
 
+-- shortened is the end of a ban. One that is later than the longest ban, from a clock that stepped
+-- back, is written anew.
+local function shortened(key, longest)
+  local count, till, level, ends = read(key)
+  if ends > now + longest then
+    ends = now + longest
+    put(key, 'b' .. int(count) .. ':' .. int(till) .. ':' .. int(level) .. ':' .. int(ends), redis.call('PTTL', key) * 1000)
+  end
+  return ends
+end
+
 local function fill(n)
   while #reply < n do
     reply[#reply + 1] = 0
@@ -84,7 +95,7 @@ local function entry(i)
   elseif tonumber(op) == 3 then
     redis.call('DEL', record)
   elseif banned > now then
-    ends, flag = banned, BANNED
+    ends, flag = shortened(record, tonumber(longest)), BANNED
   else
     for j = 1, ARGS do
       args[j] = ARGV[at + j]

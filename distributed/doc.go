@@ -95,7 +95,7 @@
 //     at most R*d more, and no more than B for each key;
 //   - after the server's clock stepped back by any time: a key is denied for at
 //     most one burst, or period, longer than a key that has just spent everything,
-//     and at most that is spent twice.
+//     and at most that is spent twice. A ban by [Limiter.Ban] lasts longer by the step.
 //
 // # When not to use it
 //

@@ -22,6 +22,10 @@ for _, name in ipairs(gone) do
   redis.call('ZREM', live, name)
   redis.call('ZREM', names, name)
 end
+-- The clock stepped back: no instance lives longer than this one.
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', live, string.format('(%.0f', ms + tonumber(ARGV[3])), '+inf', 'LIMIT', 0, 100)) do
+  redis.call('ZADD', live, string.format('%.0f', ms + tonumber(ARGV[3])), name)
+end
 if tonumber(ARGV[1]) == 0 then
   redis.call('ZADD', live, string.format('%.0f', ms + tonumber(ARGV[3])), id)
   redis.call('ZADD', names, 0, id)

@@ -1,7 +1,8 @@
 -- A rate that is learned from the answers of a server: the model of package algo/learn, line by
 -- line, in microseconds of this server's clock. Constants are those of the model.
 --
--- The value is 'g' and fourteen numbers, in the order of FIELDS.
+-- The value is 'g' and fifteen numbers, in the order of FIELDS: at is when it was written. If the clock
+-- has stepped back since, all instants do.
 --
 -- KEYS[i]  a key
 -- ARGV     seven integers for each key: op, n, start, age, wait, told, 0
@@ -23,24 +24,35 @@ local LONGEST_ALONE, SLACK, LONGEST_PAUSE, LEAST_RATE = SECOND, 20000, 60 * SECO
 local LIFE = 86400 * SECOND -- of what is not used
 
 local FIELDS = {'rate', 'next', 'open', 'alone', 'hold', 'since', 'accepted', 'took', 'wait', 'held', 'denied', 'row',
-  'told', 'distrusts'}
+  'told', 'distrusts', 'at'}
+local INSTANTS = {'next', 'open', 'alone', 'hold', 'since', 'distrusts'}
 
 local function read(key, start)
   local text = get(key)
   if not text then
     return {rate = start, next = 0, open = 0, alone = 0, hold = 0, since = 0, accepted = 2, took = 2 / start, wait = 0,
-      held = start, denied = 0, row = 0, told = 0, distrusts = 0}
+      held = start, denied = 0, row = 0, told = 0, distrusts = 0, at = now}, false
   end
   local m, i = {}, 1
   for number in string.gmatch(string.match(text, '^g(.*)$') or '', '[^:]+') do
     m[FIELDS[i] or ''] = tonumber(number)
     i = i + 1
   end
-  return i == #FIELDS + 1 and m or nil
+  if i ~= #FIELDS + 1 then
+    return nil
+  end
+  local back = m.at - now
+  for _, name in ipairs(INSTANTS) do
+    if back > 0 and m[name] > 0 then
+      m[name] = m[name] - back
+    end
+  end
+  return m, back > 0
 end
 
 local function write(key, m)
   local text = {}
+  m.at = now
   for i, name in ipairs(FIELDS) do
     text[i] = string.format('%.17g', m[name])
   end
@@ -138,7 +150,7 @@ local function denied(m, sent, n, wait)
 end
 
 local function entry(key, op, n, start, age, wait, told)
-  local m = read(key, start / SECOND)
+  local m, stepped = read(key, start / SECOND)
   if not m then
     return 0, 0, WRONG_TYPE
   end
@@ -163,7 +175,7 @@ local function entry(key, op, n, start, age, wait, told)
   else
     m.next = m.next - n / pace(m) * SECOND
   end
-  if op > 0 or flag == ADMITTED and n > 0 then
+  if op > 0 or stepped or flag == ADMITTED and n > 0 then
     write(key, m)
   end
   return math.ceil(before), math.ceil(pace(m) * SECOND), flag

@@ -21,7 +21,8 @@
 -- reply    now, then for each key: voided (or the end of the ban), the parts that the common
 --          bucket and the children's own lacked before, flag
 --
--- A denial writes nothing. A key lives until its buckets are full, and with a voided, until
+-- A denial writes nothing, except that a later instant, from a clock that stepped back, becomes the
+-- current one. A key lives until its buckets are full, and with a voided, until
 -- the charges from before that have drained. So does a ban, because it forgets the debt.
 
 local total = REST
@@ -38,8 +39,11 @@ local function inflow(own, dt)
   return sum
 end
 
+local stepped = false -- the clock has stepped back since the key was written that was read last
+
 -- read returns the buckets now, voided, the flag and the end of a ban.
 local function read(key)
+  stepped = false
   local s = {common = 0}
   for i = 1, #FLOORS do
     s[i] = 0
@@ -60,6 +64,7 @@ local function read(key)
     s[i] = tonumber(lack)
     i = i + 1
   end
+  stepped = last > now
   local dt = math.max(now - last, 0)
   s.common = math.max((s[0] or 0) - inflow(s, dt), 0)
   for k = 1, #FLOORS do
@@ -167,6 +172,9 @@ for i = 1, #KEYS do
         take(s, child, a * PERIOD)
         write(key, s, voided, 0)
       end
+    end
+    if stepped and (flag == DENIED or a == 0) then
+      write(key, s, voided, 0)
     end
   elseif op == 1 then
     if number(ARGV[at + 4]) == voided and
