@@ -21,9 +21,9 @@ import (
 // at least 1; a denial has the Reason [algo.Never].
 //
 // A balance does not expire. Its key holds the ids of the top-ups of the last 30 days too, about
-// 40 bytes each, and so stays when the balance is 0; a change to 0 without such an id deletes it.
-// Redis must not evict it: use noeviction, or a policy that evicts only keys that expire
-// (volatile-ttl, -lru, -lfu, -random). Do not use it as a ledger.
+// 160 bytes each, and so stays when the balance is 0; a change to 0 without such an id deletes it. No
+// command takes longer for them. Redis must not evict the key: use noeviction, or a policy that evicts
+// only keys that expire (volatile-lru, -lfu, -random). Do not use it as a ledger.
 type Credits struct {
 	store   *Store
 	name    string

@@ -108,6 +108,7 @@
 //
 // It needs Redis 5 or later, or a compatible server that runs Lua scripts, with
 // memory enough for all live keys: an evicted key is a full bucket. If it must
-// evict, volatile-ttl evicts the keys that would expire soonest. Keys are named
+// evict, volatile-lru evicts keys that have not been used for a while, and balances of
+// [Credits] never; volatile-ttl would evict the limits in use. Keys are named
 // prefix:{key}:limit; see [WithPrefix].
 package distributed

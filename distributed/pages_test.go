@@ -56,7 +56,7 @@ func TestStatedMemory(t *testing.T) {
 	for i := range 500 {
 		require.NoError(t, credits.TopUp(ctx, "k", fmt.Sprintf("invoice-%08d", i), 1000))
 	}
-	about(40, usage(distributed.RedisKey("sluice", "credits", "k"))/500, "a top-up")
+	about(160, usage(distributed.RedisKey("sluice", "credits", "k"))/500, "a top-up")
 	ban := must[*distributed.Ban](t)(distributed.NewBan(must[*distributed.Limiter](t)(store.TokenBucket("b", algo.PerHour(1))), algo.PerHour(1), time.Minute, time.Hour))
 	for range 4 {
 		remote(t, ban, "eve", 1)
