@@ -17,13 +17,12 @@ func TestW2_SlidingLogBound(t *testing.T) {
 	l := must[*distributed.Limiter](t)(store.SlidingLog("log", algo.Per(5, period)))
 	type admission struct{ before, after time.Time }
 	var all []admission
-	for began := time.Now(); time.Since(began) < 400*time.Millisecond; {
+	for len(all) <= 20 {
 		before := time.Now()
 		if remote(t, l, "k", 1).Allowed {
 			all = append(all, admission{before, time.Now()})
 		}
 	}
-	require.Greater(t, len(all), 10)
 	for i := 5; i < len(all); i++ {
 		require.GreaterOrEqual(t, all[i].after.Sub(all[i-5].before), period)
 	}

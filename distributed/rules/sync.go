@@ -3,12 +3,14 @@ package rules
 import (
 	"cmp"
 	"context"
+	"crypto/fips140"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,7 +21,12 @@ import (
 //go:embed sync.lua
 var source string
 
-var script = redis.NewScript(source)
+// script is the name of a text for EVALSHA, not a secret: SHA-1 where FIPS 140-3 forbids it. It is made
+// with the first set.
+var script = sync.OnceValue(func() (s *redis.Script) {
+	fips140.WithoutEnforcement(func() { s = redis.NewScript(source) })
+	return s
+})
 
 // tombstone is the text of a deleted rule. One that is missing has been lost, and stays in force.
 const tombstone = `{"deleted":true}`
@@ -108,7 +115,7 @@ func (r *Rules) restore(ctx context.Context) error {
 // versions that are known here, and no others.
 func (r *Rules) exchange(ctx context.Context, since int64, writes []any) (whole bool, err error) {
 	for {
-		reply, err := script.Run(ctx, r.store.Client(), r.keys, append([]any{since, r.latest}, writes...)...).Slice()
+		reply, err := script().Run(ctx, r.store.Client(), r.keys, append([]any{since, r.latest}, writes...)...).Slice()
 		if err != nil {
 			return false, err
 		}
