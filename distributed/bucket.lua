@@ -144,11 +144,6 @@ local function acquire(key, depth, wait, cost, mine)
   answer(tat, account, flag + mixed)
 end
 
-if #KEYS == 1 and ARGV[1] == '0' then -- most calls: the functions below cost as much as this one
-  acquire(KEYS[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[6]))
-  return reply
-end
-
 -- refund gives back the remaining weight of a charge. A later TAT than the
 -- key's is from before Redis lost the key, or before its clock stepped back.
 local function refund(key, most, drained, after, marked)

@@ -14,10 +14,12 @@ var files embed.FS
 func lua(name string) string { return string(algo.Must(files.ReadFile(name + ".lua"))) }
 
 var (
-	prelude             = lua("prelude")
+	clockSource         = lua("clock")
+	functions           = lua("prelude")
+	prelude             = clockSource + functions
 	pingScript          = remote.NewScript("ping", lua("ping"), 1, 1)
 	heartbeatScript     = remote.NewScript("heartbeat", lua("heartbeat"), 4, 3)
-	bucketScript        = remote.NewScript("bucket", prelude+lua("bucket"), 6, 3)
+	bucketScript        = remote.NewScript("bucket", clockSource+lua("bucketfirst")+functions+lua("bucket"), 6, 3)
 	fixedWindowScript   = remote.NewScript("fixed window", prelude+lua("fixedwindow"), 7, 3)
 	slidingWindowScript = remote.NewScript("sliding window", prelude+lua("slidingwindow"), 6, 5)
 	logScript           = remote.NewScript("sliding log", prelude+"local KIND, LOG = 'w', true\n"+lua("unitset"), 7, 5)
