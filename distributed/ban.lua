@@ -26,7 +26,7 @@ end
 
 -- length is the length of the ban of a level, from 1.
 local function length(level, first, longest)
-  return math.min(first * 2 ^ (level - 1), longest)
+  return math.floor(math.min(first * 2 ^ (level - 1), longest)) -- a power is a float in later versions of Lua
 end
 
 -- memory is how long after a ban its level is remembered: each level below for as

@@ -181,3 +181,19 @@ func TestSlowDialsAreNoDistance(t *testing.T) {
 		require.NotContains(t, log.String(), "answers take")
 	})
 }
+
+// A limit that is made after Ping decides in one round trip, also far away: its script is there.
+func TestPingLoadsScriptsOfLaterLimits(t *testing.T) {
+	virtually(t, redistest.Start(t), func(t *testing.T, c *redis.Client, wire *redistest.Wire) {
+		const away = 96 * time.Millisecond
+		wire.Set(redistest.Fault{Delay: away})
+		store := newStore(t, c, distributed.WithTimeout(2*time.Second), distributed.WithInstances(1))
+		require.NoError(t, store.Ping(ctx))
+		for name, make := range makers(store) {
+			l := must[*distributed.Limiter](t)(make(name, algo.PerHour(10)))
+			began := time.Now()
+			remote(t, l, "k", 1)
+			require.Equal(t, away, time.Since(began), name)
+		}
+	})
+}

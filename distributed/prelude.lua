@@ -59,5 +59,5 @@ end
 local LAST_MARK = 919
 local function span(mark)
   local s = math.floor(mark / 5)
-  return (4 + s % 4) * 2 ^ math.floor(s / 4)
+  return math.floor((4 + s % 4) * 2 ^ math.floor(s / 4)) -- a power is a float in later versions of Lua
 end

@@ -83,15 +83,16 @@ func (h *host) Probe(key string, n *remote.Node) []*remote.Request {
 }
 
 // Scripts are those of the limits.
-func (h *host) Scripts() (all []*remote.Script) {
+func (h *host) Scripts() (used, others []*remote.Script) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for l := range h.limiters {
-		if s := l.load().script(); !slices.Contains(all, s) {
-			all = append(all, s)
+		if s := l.load().script(); !slices.Contains(used, s) {
+			used = append(used, s)
 		}
 	}
-	return all
+	others = []*remote.Script{bucketScript, fixedWindowScript, slidingWindowScript, logScript, inFlightScript, creditsScript, learnedScript}
+	return used, slices.DeleteFunc(others, func(s *remote.Script) bool { return slices.Contains(used, s) })
 }
 
 // Probed notes the heartbeat that went out with a probe.

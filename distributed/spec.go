@@ -52,7 +52,7 @@ func kindOf(spec *algo.Spec) (kind, error) {
 	}
 	k, ok := kinds[spec.Algorithm]
 	if !ok {
-		return k, fmt.Errorf("algorithm is %q, want token-bucket, leaky-bucket, pacer, fixed-window, sliding-window or sliding-log", spec.Algorithm)
+		return k, fmt.Errorf("algorithm is %q, want token-bucket, leaky-bucket, pacer, fixed-window, sliding-window or sliding-log: the others are in one process only", spec.Algorithm)
 	}
 	return k, nil
 }

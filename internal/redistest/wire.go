@@ -30,7 +30,7 @@ func Wired(t testing.TB, s *Server) (*redis.Client, *Wire) {
 	w := &Wire{target: s.Addr(), conns: map[net.Conn]bool{}}
 	c := redis.NewClient(&redis.Options{
 		Addr:   "127.0.0.1:1", // no name to look up
-		Dialer: func(context.Context, string, string) (net.Conn, error) { return w.dial() }, DialerRetries: 1, ReadTimeout: time.Second,
+		Dialer: func(context.Context, string, string) (net.Conn, error) { return w.dial() }, DialerRetries: 1, ReadTimeout: time.Minute,
 	})
 	t.Cleanup(func() {
 		_ = c.Close()
@@ -77,6 +77,7 @@ func (w *Wire) serve(client, server net.Conn) {
 	defer func() { _, _ = client.Close(), server.Close() }()
 	const room = 1 << 20 // of all commands that a client writes at once, before it reads
 	commands, replies := bufio.NewReaderSize(client, room), bufio.NewReader(server)
+	var all []byte
 	for {
 		raw, _, err := readFrame(commands)
 		if err != nil {
@@ -91,11 +92,14 @@ func (w *Wire) serve(client, server net.Conn) {
 		if err != nil {
 			return
 		}
-		time.Sleep(w.now().Delay)
-		if w.now().BlackHole {
+		if all = append(all, raw...); commands.Buffered() > 0 { // written at once, answered at once
 			continue
 		}
-		if _, err = client.Write(raw); err != nil {
+		time.Sleep(w.now().Delay)
+		if !w.now().BlackHole {
+			_, err = client.Write(all)
+		}
+		if all = all[:0]; err != nil {
 			return
 		}
 	}

@@ -42,8 +42,8 @@ type Host interface {
 	// on the node. Probed receives all of them with their replies, if the first one has one.
 	Probe(key string, n *Node) []*Request
 	Probed(probes []*Request)
-	// Scripts are those that decisions run.
-	Scripts() []*Script
+	// Scripts are those that decisions run, and others that they may run later.
+	Scripts() (used, others []*Script)
 
 	// Failed: a command failed, so decisions are local.
 	Failed(f Failure, err error)
@@ -159,7 +159,8 @@ func (c *Client) run(cmds []*Command) {
 // decisions would not wait for a second round trip.
 func (c *Client) load(key string) error {
 	var cmds []*Command
-	for _, s := range c.host.Scripts() {
+	used, others := c.host.Scripts()
+	for _, s := range append(used, others...) {
 		r := NewRequest(s, key, Args{})
 		defer r.Free()
 		cmds = append(cmds, &Command{script: s, requests: []*Request{r}, deadline: longPast})
@@ -167,7 +168,7 @@ func (c *Client) load(key string) error {
 	if len(cmds) > 0 {
 		c.run(cmds)
 	}
-	for _, cmd := range cmds {
+	for _, cmd := range cmds[:len(used)] {
 		if cmd.err != nil {
 			return cmd.err
 		}
