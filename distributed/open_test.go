@@ -43,3 +43,19 @@ func TestOpen(t *testing.T) {
 	_, err := distributed.Open(t.Context(), "redis://"+server.Addr(), distributed.WithTimeout(-1))
 	require.ErrorContains(t, err, "timeout")
 }
+
+// Open reaches the master that Sentinels name, and says what the address of a Sentinel alone lacks.
+func TestOpenWithSentinels(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartSentinels(t)
+	url := "redis://" + s.Addrs[0] + "?master_name=" + s.Name
+	for _, more := range s.Addrs[1:] {
+		url += "&addr=" + more
+	}
+	store := must[*distributed.Store](t)(distributed.Open(t.Context(), url, distributed.WithTimeout(patient)))
+	t.Cleanup(func() { _ = store.Close() })
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(10)))
+	require.True(t, remote(t, l, "k", 1).Allowed)
+	_, err := distributed.Open(t.Context(), "redis://"+s.Addrs[0], distributed.WithTimeout(patient))
+	require.ErrorContains(t, err, "Sentinel")
+}

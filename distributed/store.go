@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -60,44 +59,6 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 		s.client = client
 	}
 	return s, err
-}
-
-// Open makes a store and its client from a URL, such as redis://user:password@host:6379/0, rediss://
-// for TLS, unix:// or, with a parameter addr for each further node, of a cluster; see redis.ParseURL and
-// redis.ParseClusterURL. It pings Redis: the error says why decisions would be local, or what is
-// wrong with the URL or an option. Close closes the client too. A service that must start while
-// Redis is away makes its client itself and calls [New], which does not fail then.
-func Open(ctx context.Context, address string, opts ...Option) (*Store, error) {
-	client, err := clientOf(address)
-	if err != nil {
-		return nil, fmt.Errorf("distributed: %w", err)
-	}
-	s, err := New(client, opts...)
-	if err != nil {
-		_ = client.Close()
-		return nil, err
-	}
-	s.owned = true
-	if err := s.Ping(ctx); err != nil {
-		_ = s.Close()
-		return nil, err
-	}
-	return s, nil
-}
-
-func clientOf(address string) (redis.UniversalClient, error) {
-	if u, err := url.Parse(address); err == nil && u.Query().Has("addr") {
-		o, err := redis.ParseClusterURL(address)
-		if err != nil {
-			return nil, err
-		}
-		return redis.NewClusterClient(o), nil
-	}
-	o, err := redis.ParseURL(address)
-	if err != nil {
-		return nil, err
-	}
-	return redis.NewClient(o), nil
 }
 
 // NewWithTransport makes a store on another client of Redis: see [Transport]. The caller
