@@ -25,8 +25,9 @@
 //
 // A script is sent again only if the server has certainly not executed it: a
 // lost reply costs one charge, not four. A reply that comes too late for its
-// caller is still read, and its charge is refunded; a command that reaches the server
-// after its callers have gone charges nothing, by the server's clock.
+// caller is still read for ten timeouts, at least a second, and its charge is refunded; a
+// command that reaches the server after its callers have gone charges nothing, by the
+// server's clock.
 //
 // Releases, refunds and settlements are sent without waiting. They are never dropped
 // because Redis is away: up to 16384 of each node are kept, and leave before the next

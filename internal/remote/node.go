@@ -12,7 +12,7 @@ import (
 // the load, no timer is needed and a lone caller pays one round trip.
 //
 // A late batch does not delay the queue: its callers have decided without it
-// by then. Its reply is still read, and the charges of callers that have stopped
+// by then. Its reply is still read, for ReplyTimeout, and the charges of callers that have stopped
 // waiting are refunded.
 type Node struct {
 	client  *Client
