@@ -106,7 +106,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 			return lease, nil
 		}
 	}
-	inFlight, limit, c, err := l.find(ctx, n, &who, at)
+	inFlight, limit, c, err := l.find(ctx, key, n, &who, at)
 	switch {
 	case err != nil:
 		l.order.decided(&who, key, at, false)
@@ -135,15 +135,14 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	return lease, nil
 }
 
-// arrive asks the gates, and computes the claim of the request if there is
-// overload, or a queue in which it must wait.
+// arrive asks the gates, and computes the claim of the request if there is overload.
 func (l *Limiter) arrive(ctx context.Context, key string, n int64, who *claim) (at int64, c algo.Cause) {
 	at = l.machine.Now()
 	admits := true
 	for i := 0; i < len(l.gates) && admits; i++ {
 		admits = l.gates[i].Admits(time.Duration(at))
 	}
-	if l.order == nil || admits && !l.order.strained(at) && !l.mustWait(n) {
+	if l.order == nil || admits && !l.order.strained(at) {
 		if !admits {
 			c = cause.Processor
 		}
@@ -160,9 +159,17 @@ func (l *Limiter) arrive(ctx context.Context, key string, n int64, who *claim) (
 }
 
 // find takes n slots, at once or in turn. The cause is None if it got them.
-func (l *Limiter) find(ctx context.Context, n int64, who *claim, at int64) (inFlight, limit int64, c algo.Cause, err error) {
+func (l *Limiter) find(ctx context.Context, key string, n int64, who *claim, at int64) (inFlight, limit int64, c algo.Cause, err error) {
 	if l.queue != nil {
-		return l.queue.acquire(ctx, n, who.rank)
+		if l.queue.length.Load() == 0 {
+			if inFlight, limit, c = l.enter(n); c == cause.None {
+				return inFlight, limit, cause.None, nil
+			}
+		}
+		if l.order != nil && !who.known {
+			*who = l.order.claim(ctx, key, n, at, l)
+		}
+		return l.queue.wait(ctx, n, who)
 	}
 	if who.known {
 		if inFlight, limit, c = l.keep(who, n, at); c != cause.None {
@@ -176,11 +183,6 @@ func (l *Limiter) find(ctx context.Context, n int64, who *claim, at int64) (inFl
 		}
 	}
 	return inFlight, limit, c, nil
-}
-
-// mustWait reports whether n units have to wait in the queue.
-func (l *Limiter) mustWait(n int64) bool {
-	return l.queue != nil && (l.queue.length.Load() > 0 || n > l.limit()-l.working(l.inFlight.Load()))
 }
 
 // keep denies n slots that are free but kept for others.

@@ -67,7 +67,7 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 	l.letInherit(all)
 	l.connections.queues = runQueues(s)
 	if queue.discipline != unqueued {
-		l.queue = &waitQueue{limiter: l, queue: queue}
+		l.queue = &waitQueue{limiter: l, queue: queue, flows: newFlows()}
 	}
 	return l, nil
 }

@@ -80,9 +80,12 @@ func newOrder(priorities, shared bool, weight func(string) float64) *order {
 type claim struct {
 	charge charge
 	rank   rank
-	price  int64 // the part that others give up for it: service, or a request without fair shares
-	n      int64 // units
-	known  bool  // there was overload when it arrived
+	price  int64   // the part that others give up for it: service, or a request without fair shares
+	n      int64   // units
+	known  bool    // there was overload when it arrived, or it had to wait
+	tenant string  // with fair shares
+	turn   float64 // service of a unit in virtual time, see flows
+	used   float64 // of its tenant's share, in virtual time
 }
 
 // strained reports whether there is overload.
@@ -108,9 +111,12 @@ func (o *order) claim(ctx context.Context, key string, n, at int64, l *Limiter) 
 		c.rank = places * rank(ClassFrom(ctx))
 	}
 	if o.shares != nil {
-		c.charge = o.shares.charge(key, n, at, l.working(l.inFlight.Load()), l.mean.Load())
+		c.tenant = key
+		weight := o.shares.weightOf(key)
+		c.charge, c.used = o.shares.charge(key, weight, n, at, l.working(l.inFlight.Load()), l.mean.Load())
 		c.rank += c.charge.place()
 		c.price = max(c.charge.expected(), 1)
+		c.turn = float64(c.price) / float64(n) / weight
 	}
 	if asked := &o.asked[c.rank]; at-asked.Load() >= keptMemory {
 		o.kept[c.rank].Store(0)
