@@ -12,8 +12,9 @@ import (
 // maxWeight is the largest weight of a request; it keeps sums far from overflow.
 const maxWeight = 1 << 40
 
-// enter takes n slots if they are free, and returns the units then in flight. The
-// cause is None if it got them.
+// enter takes n slots, at most l.max, if they are free or nothing is in flight: a limit that is below
+// the cost of a request could not rise otherwise, because only work that is admitted raises it. It
+// returns the units then in flight. The cause is None if it got them.
 //
 // The check and the increment are one swap. Adding first and undoing an excess
 // would keep the bound, but would show more in flight than the limit for a moment,
@@ -23,7 +24,7 @@ func (l *Limiter) enter(n int64) (inFlight, limit int64, c algo.Cause) {
 	for {
 		limit = l.limit()
 		all := l.inFlight.Load()
-		if inFlight = l.working(all); n > limit-inFlight {
+		if inFlight = l.working(all); n > limit-inFlight && inFlight > 0 {
 			return inFlight, limit, cause.Limit
 		}
 		interleave.Point()

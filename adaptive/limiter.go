@@ -22,7 +22,8 @@ var ErrClosed = errors.New("adaptive: limiter is closed")
 // from the time in between. For [Default], [RunQueue] and every other [Follower] a request takes one
 // slot, whatever it costs.
 //
-// Bound: no admission brings the units in flight above the limit in force at that moment. When a strategy
+// Bound: no admission brings the units in flight above the limit in force at that moment, except that a
+// request enters while nothing is in flight, whatever its cost up to the largest limit. When a strategy
 // lowers the limit, the work in flight runs to its end, and with [WithPriorities] requests of higher
 // classes may follow it, one for each two units that end.
 //
@@ -36,8 +37,7 @@ var ErrClosed = errors.New("adaptive: limiter is closed")
 // A denial has the reason Overload, and a Cause: processor, latency, hang, limit, queue, deadline,
 // priority or share, see [Denials]. RetryAfter is an estimate: the time in which as many units are
 // expected to end as the request lacks. A cost above the largest limit that the strategy ever sets is
-// denied with the reason Never; one between that and the limit in force with Overload, also while nothing
-// is in flight.
+// denied with the reason Never.
 //
 // Acquire and Release allocate nothing, unless the request waits in a queue. The limiter has no
 // goroutine.

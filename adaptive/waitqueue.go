@@ -53,7 +53,6 @@ const (
 	admitted
 	evicted
 	expired
-	overLimit
 	closed
 )
 
@@ -145,8 +144,6 @@ func (q *waitQueue) leave(ctx context.Context, w *waiter) (algo.Cause, error) {
 		return cause.None, canceled
 	case w.result == admitted:
 		return cause.None, nil
-	case w.result == overLimit:
-		return cause.Limit, nil
 	}
 	return cause.Queue, nil
 }
@@ -171,7 +168,7 @@ func (q *waitQueue) admit() {
 }
 
 // serve admits requests in turn, as long as the next one fits, and dismisses those
-// beyond their deadline, and those that would not fit alone: the rest would wait in vain.
+// beyond their deadline.
 func (q *waitQueue) serve(at int64) {
 	for {
 		w := q.next(at)
@@ -184,10 +181,6 @@ func (q *waitQueue) serve(at int64) {
 		}
 		inFlight, limit, c := q.limiter.enter(w.n)
 		w.inFlight, w.limit = inFlight, limit
-		if c != cause.None && w.n > limit {
-			q.dismiss(w, overLimit)
-			continue
-		}
 		if c != cause.None {
 			return
 		}
