@@ -103,7 +103,8 @@
 //	    ends; a request of any cost enters alone), and its slot is freed however
 //	    it ends: by panic, exit, cancellation, reset or hijack.
 //	C2  An adaptive limit stays within its bounds; streams, cancellations and
-//	    fast failures never change it; a failed signal is no overload, and
+//	    fast failures never change it, but AIMD's falls with failures; a failed
+//	    signal is no overload, and
 //	    leaves the decision to the other strategies.
 //	M1  A flood of keys takes no memory beyond the table.
 //	M2  The state of a key is forgotten when it has no effect any more. In a

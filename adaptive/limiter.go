@@ -47,6 +47,7 @@ type Limiter struct {
 	follower      Follower // nil: the strategy needs samples only
 	gates         []Gate   // none: only the limit decides
 	blamable      []blamable
+	failing       []failing
 	sampled       bool        // only RetryAfter depends on the duration of work
 	plain         bool        // Fixed alone, without a queue and an order
 	countsWaiting bool        // work that waits for its client counts as in flight

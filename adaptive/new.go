@@ -40,6 +40,9 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 		if b, ok := leaf.(blamable); ok {
 			l.blamable = append(l.blamable, b)
 		}
+		if f, ok := leaf.(failing); ok {
+			l.failing = append(l.failing, f)
+		}
 		_, isFixed := leaf.(*fixed)
 		l.countsWaiting = l.countsWaiting || isFixed
 	}

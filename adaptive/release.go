@@ -56,12 +56,14 @@ func (l *Limiter) release(h *algo.Handle, o algo.Outcome, waited time.Duration) 
 	if h.State[2] != 0 && l.order.shares != nil {
 		l.order.shares.finished(h.Key, h.State[1], at, max(rtt-int64(waited), 1), unpack(h.State[2]))
 	}
-	if !l.isSample(rtt, o) {
-		return
+	sample := Sample{RTT: time.Duration(rtt), End: time.Duration(at), InFlight: int(h.State[0]), Outcome: o}
+	if l.isSample(rtt, o) {
+		l.strategy.Observe(sample)
+	} else if o == algo.Failed {
+		for _, s := range l.failing {
+			s.ObserveFastFailure(sample)
+		}
 	}
-	l.strategy.Observe(Sample{
-		RTT: time.Duration(rtt), End: time.Duration(at), InFlight: int(h.State[0]), Outcome: o,
-	})
 }
 
 // isSample reports whether the strategy learns from work that took rtt, and updates

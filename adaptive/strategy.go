@@ -30,7 +30,7 @@ type Strategy interface {
 	Limit() int
 	// Observe takes in one sample: a success, or a failure that took at least as
 	// long as a success usually does. Canceled and untimed work and fast failures
-	// are not samples.
+	// are not samples; a strategy with a method ObserveFastFailure(Sample) gets these too.
 	Observe(Sample)
 }
 
@@ -90,6 +90,10 @@ type blamable interface {
 	Strategy
 	Cause() algo.Cause
 }
+
+// failing is a strategy that learns from failures that are no samples, because they end sooner than a
+// success usually does.
+type failing interface{ ObserveFastFailure(Sample) }
 
 // invalid is the result of a constructor with invalid options.
 type invalid struct{ err error }
