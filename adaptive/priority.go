@@ -54,7 +54,6 @@ const (
 type order struct {
 	priorities bool
 	shares     *shares // nil: tenants do not matter
-
 	until atomic.Int64          // end of the overload, unless there are more denials
 	lent  [ranks]atomic.Int64   // price of passed requests for which no lower rank has been denied yet
 	kept  [ranks]atomic.Int64   // slots to keep free of lower ranks, in 1/keepScale
