@@ -53,12 +53,12 @@ const (
 // order decides which requests are denied. How many is for the strategy to decide.
 type order struct {
 	priorities bool
-	shares     *shares // nil: tenants do not matter
-	until atomic.Int64          // end of the overload, unless there are more denials
-	lent  [ranks]atomic.Int64   // price of passed requests for which no lower rank has been denied yet
-	kept  [ranks]atomic.Int64   // slots to keep free of lower ranks, in 1/keepScale
-	asked [ranks]atomic.Int64   // instant of the rank's last request
-	last  [classes]atomic.Int64 // instant at which a request of the class last found its slots
+	shares     *shares               // nil: tenants do not matter
+	until      atomic.Int64          // end of the overload, unless there are more denials
+	lent       [ranks]atomic.Int64   // price of passed requests for which no lower rank has been denied yet
+	kept       [ranks]atomic.Int64   // slots to keep free of lower ranks, in 1/keepScale
+	asked      [ranks]atomic.Int64   // instant of the rank's last request
+	last       [classes]atomic.Int64 // instant at which a request of the class last found its slots
 
 	freed  atomic.Int64  // slots that ended above the limit, and that nobody has inherited
 	atRest atomic.Uint32 // requests that arrived while a processor had nothing to do

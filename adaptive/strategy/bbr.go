@@ -34,10 +34,12 @@ import (
 //
 // The baseline response time is the mean of work that began and ended outside
 // overload, and its 60 s do not advance during overload, so that a long overload
-// does not become the normal state. Failures count neither as completions nor as
-// response times. While the work in flight exceeds the limit, the limit is not
-// lowered further. Without an estimate it is 20, or 4 per processor if that is
-// more. An unknown signal is no overload; Explain shows it.
+// does not become the normal state. Without one, as when the process starts while the signal is
+// hot, the limit is 20, or 4 per processor if that is more. At that limit, or at the lowest of
+// WithLimits, as little waits as can, so the mean of what begins there takes the place of the baseline
+// until the overload ends; with it the limit is at most a quarter above what is in flight. Failures
+// count neither as completions nor as response times. While the work in flight exceeds the limit, the
+// limit is not lowered further. An unknown signal is no overload. Explain shows the [adaptive.Estimate].
 //
 // Options: [WithSignal] (default: [signal.CPU]), [adaptive.WithLimits] (default: from 20, or
 // GOMAXPROCS if that is more, since fewer in flight show no overload, to 2147483647,
@@ -76,11 +78,12 @@ func newBBR(opts []adaptive.Option) (*bbr, error) {
 		updated:  at, level: smooth{tau: float64(500 * time.Millisecond)},
 	}
 	b.limit.Store(b.max)
+	b.lowest.reset()
 	return b, nil
 }
 
-// WithWindow sets the span and the number of buckets over which [BBR] measures
-// rates, within the bounds of [NewWindow].
+// WithWindow sets the span and the number of buckets over which [BBR] measures rates, and
+// [CompatKratos] rates and response times, within the bounds of [NewWindow].
 func WithWindow(span time.Duration, buckets int) adaptive.Option {
 	return wiring.With("WithWindow", windowSize{span, buckets})
 }
@@ -109,11 +112,13 @@ type bbr struct {
 	signal   levels
 	rates    *Window
 	baseline *Window // its clock stops during overload
+	lowest   lowest  // takes its place
 
 	limit     atomic.Int64
 	next      atomic.Int64 // instant of the next update
 	calmSince atomic.Int64 // earlier work is no sample; MaxInt64 during overload
 	lost      atomic.Int64 // duration of all overload
+	dropped   atomic.Int64 // last denial in an overload; 0: none
 	hangs     atomic.Bool  // the limit is low because nothing completes
 	_         [64]byte     // every request writes the field below
 	stall     stall
@@ -148,6 +153,9 @@ func (b *bbr) Finished(at, rtt time.Duration, inFlight int64, o algo.Outcome) {
 func (b *bbr) Denied(at time.Duration, n, inFlight int64, _ algo.Cause) {
 	b.stall.wants(max(n, 1))
 	b.update(int64(at), inFlight)
+	if n > 0 && b.Limit() < int(b.max) {
+		b.dropped.Store(int64(at))
+	}
 }
 
 // Observe learns from successes.
@@ -158,6 +166,7 @@ func (b *bbr) Observe(s adaptive.Sample) {
 		if at-int64(s.RTT) >= b.calmSince.Load() {
 			b.baseline.addAt(at-b.lost.Load(), int64(s.RTT))
 		}
+		b.lowest.add(at, s)
 	}
 	b.update(at, int64(s.InFlight))
 }
@@ -181,8 +190,10 @@ func (b *bbr) update(at, inFlight int64) {
 	switch {
 	case b.over && !before:
 		b.calmSince.Store(math.MaxInt64)
+		b.lowest.reset()
 	case before && !b.over:
 		b.calmSince.Store(at)
+		b.lowest.reset()
 	}
 	b.hangs.Store(b.over && b.hung)
 	b.limit.Store(b.nextLimit(at, inFlight, before))
@@ -218,11 +229,16 @@ func (b *bbr) nextLimit(at, inFlight int64, overBefore bool) int64 {
 	if !b.over {
 		return b.max
 	}
-	limit := int64(max(learningFloor, 4*b.machine.Procs()))
-	if rate, rt := b.rates.rate(), b.baseline.minRT.Load(); rate > 0 && rt > 0 {
+	unknown := min(max(int64(max(learningFloor, 4*b.machine.Procs())), b.min), b.max)
+	limit, rate, rt := unknown, b.rates.rate(), b.responseTime()
+	if rate > 0 && rt > 0 {
 		limit = int64(math.Ceil(min(rate*float64(rt)/1e9*headroom, wiring.NoLimit)))
+		if b.lowest.mean > 0 {
+			limit = min(limit, max(unknown, int64(headroom*float64(inFlight))))
+		}
+		limit = min(max(limit, b.min), b.max)
 	}
-	limit = min(max(limit, b.min), b.max)
+	b.lowest.turn(at, limit, rt == 0 || limit == b.min)
 	if current := b.limit.Load(); overBefore && inFlight > current {
 		limit = max(limit, current) // let the excess drain first
 	}
@@ -232,12 +248,21 @@ func (b *bbr) nextLimit(at, inFlight int64, overBefore bool) int64 {
 	return limit
 }
 
+// responseTime is the estimate of it, 0 without one.
+func (b *bbr) responseTime() int64 {
+	if b.lowest.mean > 0 {
+		return b.lowest.mean
+	}
+	return b.baseline.minRT.Load()
+}
+
 func (b *bbr) State() adaptive.State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := adaptive.State{
 		Name: "bbr", Limit: b.Limit(), Overloaded: b.over,
 		Signal: b.signal.String(), Level: b.level.value, Known: b.level.known,
+		Estimate: b.rates.state(b.machine.Now(), b.responseTime(), b.dropped.Load()),
 	}
 	switch {
 	case s.Overloaded && b.hung:
