@@ -47,12 +47,12 @@ func newFlows() flows {
 }
 
 // push adds w to the flow of its class and tenant.
-func (f *flows) push(key flowKey, w *waiter, who *claim, at int64) {
+func (f *flows) push(key flowKey, w *waiter, a *arrival, at int64) {
 	f.arrivals++
 	w.arrival = f.arrivals
 	one := f.byKey[key]
 	if one == nil {
-		one = &flow{flowKey: key, since: at, turn: f.now + who.turn*float64(w.n), oldest: w}
+		one = &flow{flowKey: key, since: at, turn: f.now + a.turn*float64(w.n), oldest: w}
 		if s := &f.several[key.class]; s.flows == 1 {
 			s.since = at
 		}
@@ -61,7 +61,7 @@ func (f *flows) push(key flowKey, w *waiter, who *claim, at int64) {
 		w.older, one.newest.newer = one.newest, w
 	}
 	one.newest, w.flow = w, one
-	one.service, one.used, one.units = who.turn, who.used, one.units+w.n
+	one.service, one.used, one.units = a.turn, a.used, one.units+w.n
 	if f.byKey[key] == nil {
 		f.byKey[key] = one
 		heap.Push(&f.first, one)
@@ -111,9 +111,9 @@ func (f *flows) moved(one *flow) {
 
 // lastWith is the flow that has the last turn once a request joins the flow of a key, nil if that
 // is a new one.
-func (f *flows) lastWith(key flowKey, who *claim) *flow {
-	last, own, turn := f.last.all[0], f.byKey[key], who.turn*float64(who.n)
-	end := f.now + turn + who.used
+func (f *flows) lastWith(key flowKey, a *arrival) *flow {
+	last, own, turn := f.last.all[0], f.byKey[key], a.turn*float64(a.n)
+	end := f.now + turn + a.used
 	if own != nil {
 		end = own.end()
 	}

@@ -1,7 +1,6 @@
 package adaptive
 
 import (
-	"errors"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -85,27 +84,9 @@ func maxLimit(s Strategy) int {
 	return noLimit
 }
 
-// blamable is a strategy that knows why its limit is as low as it is.
-type blamable interface {
-	Strategy
-	Cause() algo.Cause
-}
-
-// failing is a strategy that learns from failures that are no samples, because they end sooner than a
-// success usually does.
-type failing interface{ ObserveFastFailure(Sample) }
-
 // invalid is the result of a constructor with invalid options.
 type invalid struct{ err error }
 
 func (invalid) Limit() int     { return 1 }
 func (invalid) Observe(Sample) {}
 func (i invalid) Check() error { return i.err }
-
-// ownable is a strategy that knows whether it belongs to a limiter.
-type ownable interface {
-	Take() bool
-	GiveBack()
-}
-
-var errTaken = errors.New("strategy is already in use; make one strategy per limiter")

@@ -56,15 +56,15 @@ const (
 	closed
 )
 
-// wait takes n slots in turn. The cause is None if it got them. An error means that the context or the
+// wait takes slots in turn. An error means that the context or the
 // limiter has ended.
-func (q *waitQueue) wait(ctx context.Context, n int64, who *claim) (inFlight, limit int64, c algo.Cause, err error) {
+func (q *waitQueue) wait(ctx context.Context, a *arrival) (f found, err error) {
 	if err := ctx.Err(); err != nil {
-		return 0, 0, cause.None, err
+		return f, err
 	}
-	w, longest, err := q.enter(ctx, n, who)
+	w, longest, err := q.enter(ctx, a)
 	if err != nil || w == nil {
-		return 0, 0, cause.Queue, err
+		return found{cause: cause.Queue}, err
 	}
 	timer := time.NewTimer(longest)
 	defer timer.Stop()
@@ -73,19 +73,19 @@ func (q *waitQueue) wait(ctx context.Context, n int64, who *claim) (inFlight, li
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	c, err = q.leave(ctx, w)
-	return w.inFlight, w.limit, c, err
+	c, err := q.leave(ctx, w)
+	return found{w.inFlight, w.limit, c}, err
 }
 
 // enter puts a request into the queue and serves the first in turn. The waiter is
 // nil if the queue is full of requests that go before it.
-func (q *waitQueue) enter(ctx context.Context, n int64, who *claim) (*waiter, time.Duration, error) {
+func (q *waitQueue) enter(ctx context.Context, a *arrival) (*waiter, time.Duration, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return nil, 0, ErrClosed
 	}
-	at, key := q.limiter.machine.Now(), flowKey{Class(who.rank / places), who.tenant}
+	at, key := q.limiter.machine.Now(), flowKey{Class(a.rank / places), a.tenant}
 	q.serve(at)
 	longest := q.queue.wait
 	if q.standing(key, at) {
@@ -93,15 +93,15 @@ func (q *waitQueue) enter(ctx context.Context, n int64, who *claim) (*waiter, ti
 	}
 	var out *waiter
 	if q.length.Load() >= int64(q.queue.length) {
-		if out = q.evictFor(key, who, at); out == nil {
+		if out = q.evictFor(key, a, at); out == nil {
 			return nil, 0, nil
 		}
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		longest = min(longest, max(time.Until(deadline), 0)) // a ctx need not have a timer
 	}
-	w := &waiter{n: n, deadline: at + min(int64(longest), math.MaxInt64-at), ready: make(chan struct{})}
-	q.push(key, w, who, at)
+	w := &waiter{n: a.n, deadline: at + min(int64(longest), math.MaxInt64-at), ready: make(chan struct{})}
+	q.push(key, w, a, at)
 	if out != nil {
 		q.dismiss(out, evicted)
 	}
@@ -110,8 +110,8 @@ func (q *waitQueue) enter(ctx context.Context, n int64, who *claim) (*waiter, ti
 }
 
 // evictFor is the request that makes room in a full queue for another one, nil if that is the last itself.
-func (q *waitQueue) evictFor(key flowKey, who *claim, at int64) *waiter {
-	last := q.flows.lastWith(key, who)
+func (q *waitQueue) evictFor(key flowKey, a *arrival, at int64) *waiter {
+	last := q.flows.lastWith(key, a)
 	switch {
 	case last == nil:
 		return nil
@@ -179,9 +179,9 @@ func (q *waitQueue) serve(at int64) {
 			q.dismiss(w, expired)
 			continue
 		}
-		inFlight, limit, c := q.limiter.enter(w.n)
-		w.inFlight, w.limit = inFlight, limit
-		if c != cause.None {
+		f := q.limiter.enter(w.n)
+		w.inFlight, w.limit = f.inFlight, f.limit
+		if f.cause != cause.None {
 			return
 		}
 		q.dismiss(w, admitted)
@@ -226,8 +226,8 @@ func (q *waitQueue) dismiss(w *waiter, r result) {
 	close(w.ready)
 }
 
-func (q *waitQueue) push(key flowKey, w *waiter, who *claim, at int64) {
-	q.flows.push(key, w, who, at)
+func (q *waitQueue) push(key flowKey, w *waiter, a *arrival, at int64) {
+	q.flows.push(key, w, a, at)
 	if q.length.Add(1) > 1 {
 		return
 	}
