@@ -50,20 +50,20 @@ func newFlows() flows {
 func (f *flows) push(key flowKey, w *waiter, a *arrival, at int64) {
 	f.arrivals++
 	w.arrival = f.arrivals
-	one := f.byKey[key]
-	if one == nil {
+	one, waits := f.byKey[key]
+	if waits {
+		w.older, one.newest.newer = one.newest, w
+	} else {
 		one = &flow{flowKey: key, since: at, turn: f.now + a.turn*float64(w.n), oldest: w}
+		f.byKey[key] = one
 		if s := &f.several[key.class]; s.flows == 1 {
 			s.since = at
 		}
 		f.several[key.class].flows++
-	} else {
-		w.older, one.newest.newer = one.newest, w
 	}
 	one.newest, w.flow = w, one
 	one.service, one.used, one.units = a.turn, a.used, one.units+w.n
-	if f.byKey[key] == nil {
-		f.byKey[key] = one
+	if !waits {
 		heap.Push(&f.first, one)
 		heap.Push(&f.last, one)
 		return

@@ -59,9 +59,9 @@ func closedLoop(t *testing.T, l *adaptive.Limiter, d, work time.Duration, caller
 	all.Wait()
 }
 
-// TestNobodyWaitsForLaterOnes: in every queue, with classes, shares or both, a request waits for those
+// TestNoRequestWaitsForLaterOnes: in every queue, with classes, shares or both, a request waits for those
 // of its tenant that wait already, and of each other tenant for its share of these and one more.
-func TestNobodyWaitsForLaterOnes(t *testing.T) {
+func TestNoRequestWaitsForLaterOnes(t *testing.T) {
 	const slots, work, longest = 8, 20 * time.Millisecond, 5 * time.Second
 	queues := map[string]struct {
 		adaptive.Queue
