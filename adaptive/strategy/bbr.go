@@ -37,7 +37,8 @@ import (
 // does not become the normal state. Without one, as when the process starts while the signal is
 // hot, the limit is 20, or 4 per processor if that is more. At that limit, or at the lowest of
 // WithLimits, as little waits as can, so the mean of what begins there takes the place of the baseline
-// until the overload ends; with it the limit is at most a quarter above what is in flight. Failures
+// until the next overload after one is known; with it the limit grows to at most a quarter above what is in
+// flight. Failures
 // count neither as completions nor as response times. While the work in flight exceeds the limit, the
 // limit is not lowered further. An unknown signal is no overload. Explain shows the [adaptive.Estimate].
 //
@@ -78,7 +79,7 @@ func newBBR(opts []adaptive.Option) (*bbr, error) {
 		updated:  at, level: smooth{tau: float64(500 * time.Millisecond)},
 	}
 	b.limit.Store(b.max)
-	b.lowest.reset()
+	b.lowest.begin(false)
 	return b, nil
 }
 
@@ -190,10 +191,10 @@ func (b *bbr) update(at, inFlight int64) {
 	switch {
 	case b.over && !before:
 		b.calmSince.Store(math.MaxInt64)
-		b.lowest.reset()
+		b.lowest.begin(b.baseline.minRT.Load() > 0)
 	case before && !b.over:
 		b.calmSince.Store(at)
-		b.lowest.reset()
+		b.lowest.since.Store(math.MaxInt64)
 	}
 	b.hangs.Store(b.over && b.hung)
 	b.limit.Store(b.nextLimit(at, inFlight, before))
@@ -231,15 +232,20 @@ func (b *bbr) nextLimit(at, inFlight int64, overBefore bool) int64 {
 	}
 	unknown := min(max(int64(max(learningFloor, 4*b.machine.Procs())), b.min), b.max)
 	limit, rate, rt := unknown, b.rates.rate(), b.responseTime()
+	current := b.limit.Load()
 	if rate > 0 && rt > 0 {
 		limit = int64(math.Ceil(min(rate*float64(rt)/1e9*headroom, wiring.NoLimit)))
 		if b.lowest.mean > 0 {
-			limit = min(limit, max(unknown, int64(headroom*float64(inFlight))))
+			most := max(unknown, int64(headroom*float64(inFlight)))
+			if overBefore {
+				most = max(most, current)
+			}
+			limit = min(limit, most)
 		}
 		limit = min(max(limit, b.min), b.max)
 	}
 	b.lowest.turn(at, limit, rt == 0 || limit == b.min)
-	if current := b.limit.Load(); overBefore && inFlight > current {
+	if overBefore && inFlight > current {
 		limit = max(limit, current) // let the excess drain first
 	}
 	if b.hung && b.stall.probe(at) {
@@ -250,10 +256,11 @@ func (b *bbr) nextLimit(at, inFlight int64, overBefore bool) int64 {
 
 // responseTime is the estimate of it, 0 without one.
 func (b *bbr) responseTime() int64 {
-	if b.lowest.mean > 0 {
+	baseline := b.baseline.minRT.Load()
+	if b.lowest.mean > 0 && (b.over || baseline == 0) {
 		return b.lowest.mean
 	}
-	return b.baseline.minRT.Load()
+	return baseline
 }
 
 func (b *bbr) State() adaptive.State {

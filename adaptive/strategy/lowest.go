@@ -44,8 +44,10 @@ func (l *lowest) turn(at, limit int64, is bool) {
 	}
 }
 
-// reset forgets everything.
-func (l *lowest) reset() {
+// begin begins an overload. The mean is not needed if there is a baseline from before it.
+func (l *lowest) begin(baseline bool) {
 	l.since.Store(math.MaxInt64)
-	l.mean = 0
+	if baseline {
+		l.mean = 0
+	}
 }
