@@ -100,11 +100,11 @@
 //	L1  Lock-free limiters are linearizable to the pure decision.
 //	L2  The pure decisions and the scripts on Redis agree to the bit.
 //	C1  Work in flight never exceeds the limit (one that falls is reached as work
-//	    ends), and its slot is freed however it ends: by panic, exit,
-//	    cancellation, reset or hijack.
+//	    ends; a request of any cost enters alone), and its slot is freed however
+//	    it ends: by panic, exit, cancellation, reset or hijack.
 //	C2  An adaptive limit stays within its bounds; streams, cancellations and
-//	    fast failures never change it; a failed signal is no overload, and
-//	    leaves the decision to the other strategies.
+//	    fast failures never change it, but AIMD's falls with failures; a failed
+//	    signal is no overload, and leaves the decision to the other strategies.
 //	M1  A flood of keys takes no memory beyond the table.
 //	M2  The state of a key is forgotten when it has no effect any more. In a
 //	    full table (1 Mi keys with debt, or MaxKeys) a new key replaces the one

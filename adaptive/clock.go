@@ -29,11 +29,9 @@ type clocked struct {
 func (c *clocked) Now() int64 { return c.began + int64(keystore.ToDuration(c.clock.Now())) }
 
 // followClock puts the limiter and its strategies on the clock that now reads.
-func (l *Limiter) followClock(now func() time.Time, strategies []Strategy) {
+func (l *Limiter) followClock(now func() time.Time) {
 	l.machine = &clocked{l.machine, l.machine.Now(), keystore.StartClock(now)}
-	for _, s := range strategies {
-		if s, ok := s.(interface{ On(machine.Machine) }); ok { // it reads the clock itself
-			s.On(l.machine)
-		}
+	for _, s := range l.clocked {
+		s.On(l.machine)
 	}
 }

@@ -12,7 +12,7 @@ func (l *Limiter) late(ctx context.Context, n int64) (bool, error) {
 	if !ok {
 		return false, ctx.Err()
 	}
-	if left := time.Until(deadline); left <= 0 || left < l.expected(n) && !l.trial() {
+	if left := time.Until(deadline); left <= 0 || left < l.expected(n) && !l.trial(l.machine.Now()) {
 		return true, nil
 	}
 	return false, ctx.Err()
@@ -20,13 +20,13 @@ func (l *Limiter) late(ctx context.Context, n int64) (bool, error) {
 
 // trial reports whether a late request is begun nevertheless: one, a second after another
 // was denied. The expectation may be too long, and only work that is begun can correct it.
-func (l *Limiter) trial() bool {
-	at, since := l.machine.Now(), l.lateSince.Load()
+func (d *durations) trial(at int64) bool {
+	since := d.lateSince.Load()
 	if since == 0 {
-		l.lateSince.CompareAndSwap(0, at)
+		d.lateSince.CompareAndSwap(0, at)
 		return false
 	}
-	return at-since >= int64(time.Second) && l.lateSince.CompareAndSwap(since, 0)
+	return at-since >= int64(time.Second) && d.lateSince.CompareAndSwap(since, 0)
 }
 
 // expected is the least time that n units are likely to take: the duration of

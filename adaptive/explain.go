@@ -37,6 +37,29 @@ type State struct {
 	Signal string
 	Level  float64
 	Known  bool
+	// Estimate is what the strategy knows of the service, nil if it keeps no such windows.
+	Estimate *Estimate
+}
+
+// Estimate is what BBR and CompatKratos of package strategy know of a service: their limit in an
+// overload is about MaxPass per bucket times MinRT.
+type Estimate struct {
+	MaxPass  int64         // largest number of completions in a bucket of the window
+	MinRT    time.Duration // response time without overload; 0: no estimate yet
+	Samples  int64         // completions in the window
+	LastDrop time.Duration // since the last denial in an overload; 0: none
+}
+
+// String is the estimate in a few words.
+func (e Estimate) String() string {
+	s := "no estimate yet"
+	if e.MinRT > 0 && e.MaxPass > 0 {
+		s = fmt.Sprintf("maxPass %d, minRT %v, %d samples", e.MaxPass, e.MinRT, e.Samples)
+	}
+	if e.LastDrop > 0 {
+		s += fmt.Sprintf(", last drop %v ago", e.LastDrop.Round(time.Millisecond))
+	}
+	return s
 }
 
 // Denials counts the denials of a limiter since its construction, by the Cause that each
@@ -160,6 +183,9 @@ func (s State) String() string {
 		fmt.Fprintf(&b, " %s %.2f", s.Signal, s.Level)
 	default:
 		fmt.Fprintf(&b, " %s unknown", s.Signal)
+	}
+	if s.Estimate != nil {
+		fmt.Fprintf(&b, ", %v", *s.Estimate)
 	}
 	return b.String()
 }

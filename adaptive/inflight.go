@@ -2,6 +2,7 @@ package adaptive
 
 import (
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -9,26 +10,35 @@ import (
 	"github.com/sluice-go/sluice/internal/interleave"
 )
 
+// occupied is what takes the slots.
+type occupied struct {
+	inFlight atomic.Int64
+	atClient atomic.Int64 // units that wait for their client, as admitted
+	lighter  atomic.Int64 // units by which work in flight has been settled below its admission
+}
+
 // maxWeight is the largest weight of a request; it keeps sums far from overflow.
 const maxWeight = 1 << 40
 
-// enter takes n slots if they are free, and returns the units then in flight. The
-// cause is None if it got them.
+// enter takes n slots, at most l.max, if they are free or nothing is in flight: a limit that is below
+// the cost of a request could not rise otherwise, because only work that is admitted raises it. It
+// returns the units then in flight. The cause is None if it got them.
 //
 // The check and the increment are one swap. Adding first and undoing an excess
 // would keep the bound, but would show more in flight than the limit for a moment,
 // could deny a small request because of a concurrent large one, and would make a
 // denial write to the word that every admission needs.
-func (l *Limiter) enter(n int64) (inFlight, limit int64, c algo.Cause) {
+func (l *Limiter) enter(n int64) found {
 	for {
-		limit = l.limit()
+		limit := l.limit()
 		all := l.inFlight.Load()
-		if inFlight = l.working(all); n > limit-inFlight {
-			return inFlight, limit, cause.Limit
+		inFlight := l.working(all)
+		if n > limit-inFlight && inFlight > 0 {
+			return found{inFlight, limit, cause.Limit}
 		}
 		interleave.Point()
 		if l.inFlight.CompareAndSwap(all, all+n) {
-			return inFlight + n, limit, cause.None
+			return found{inFlight + n, limit, cause.None}
 		}
 	}
 }
@@ -84,10 +94,10 @@ func (l *Limiter) working(all int64) int64 {
 }
 
 // waitsForClient is at most the part of all that waits for its client.
-func (l *Limiter) waitsForClient(all int64) int64 {
-	n := l.atClient.Load()
+func (o *occupied) waitsForClient(all int64) int64 {
+	n := o.atClient.Load()
 	if n > 0 {
-		n = min(max(n-l.lighter.Load(), 0), all)
+		n = min(max(n-o.lighter.Load(), 0), all)
 	}
 	return n
 }

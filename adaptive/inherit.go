@@ -9,15 +9,6 @@ const (
 	mostFreed = 2 * freedPer // that count at once, so that a burst inherits no more
 )
 
-// letInherit lets classes inherit slots if Default sets the limit.
-func (l *Limiter) letInherit(all []Strategy) {
-	for _, one := range all {
-		if s, ok := one.(*sojourn); ok && l.perRequest && l.order != nil {
-			l.tooLate = s.late.Load
-		}
-	}
-}
-
 // freeAbove notes that a slot has ended while more is in flight than the limit.
 func (o *order) freeAbove() {
 	if o.freed.Load() < mostFreed {
@@ -57,8 +48,8 @@ func (o *order) asks(first, end rank, at int64) bool {
 }
 
 // inherit takes a slot above the limit, within its upper bound, if the request inherits one.
-func (l *Limiter) inherit(who *claim, at int64) (inFlight int64, ok bool) {
-	if l.tooLate == nil || !who.known || l.tooLate() || !l.order.inherits(who, at) {
+func (l *Limiter) inherit(a *arrival) (inFlight int64, ok bool) {
+	if l.tooLate == nil || !a.known || l.tooLate() || !l.order.inherits(&a.claim, a.at) {
 		return 0, false
 	}
 	for {

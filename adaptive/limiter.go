@@ -22,7 +22,8 @@ var ErrClosed = errors.New("adaptive: limiter is closed")
 // from the time in between. For [Default], [RunQueue] and every other [Follower] a request takes one
 // slot, whatever it costs.
 //
-// Bound: no admission brings the units in flight above the limit in force at that moment. When a strategy
+// Bound: no admission brings the units in flight above the limit in force at that moment, except that a
+// request enters while nothing is in flight, whatever its cost up to the largest limit. When a strategy
 // lowers the limit, the work in flight runs to its end, and with [WithPriorities] requests of higher
 // classes may follow it, one for each two units that end.
 //
@@ -36,39 +37,43 @@ var ErrClosed = errors.New("adaptive: limiter is closed")
 // A denial has the reason Overload, and a Cause: processor, latency, hang, limit, queue, deadline,
 // priority or share, see [Denials]. RetryAfter is an estimate: the time in which as many units are
 // expected to end as the request lacks. A cost above the largest limit that the strategy ever sets is
-// denied with the reason Never; one between that and the limit in force with Overload, also while nothing
-// is in flight.
+// denied with the reason Never.
 //
 // Acquire and Release allocate nothing, unless the request waits in a queue. The limiter has no
 // goroutine.
 type Limiter struct {
-	machine       machine.Machine
-	strategy      Strategy
-	follower      Follower // nil: the strategy needs samples only
-	gates         []Gate   // none: only the limit decides
-	blamable      []blamable
-	sampled       bool        // only RetryAfter depends on the duration of work
-	plain         bool        // Fixed alone, without a queue and an order
-	countsWaiting bool        // work that waits for its client counts as in flight
-	perRequest    bool        // a cost above 1 counts as 1
-	tooLate       func() bool // new work would be; nil: classes inherit no slots
-	min, max      int64       // bounds of the strategy's limit
-	queue         *waitQueue  // nil: no waiting
-	order         *order      // nil: all requests are alike
-	_             [64]byte    // every request writes the fields below
+	machine  machine.Machine
+	strategy Strategy
+	follower Follower // the strategy; nil: it needs samples only
+	traits
+	sampled bool       // only RetryAfter depends on the duration of work
+	plain   bool       // Fixed alone, without a queue and an order
+	min     int64      // of the limit; its largest value is max of traits
+	queue   *waitQueue // nil: no waiting
+	order   *order     // nil: all requests are alike
+	_       [64]byte   // every request writes the fields below
 
-	inFlight   atomic.Int64
-	atClient   atomic.Int64  // units that wait for their client, as admitted
-	lighter    atomic.Int64  // units by which work in flight has been settled below its admission
-	mean       atomic.Int64  // smoothed RTT of successes, nanoseconds
-	fastest    atomic.Int64  // a recent short RTT, nanoseconds
-	lateSince  atomic.Int64  // first denial for a deadline since the last trial; 0: none
-	admissions atomic.Uint32 // counted only if sampled
-	closed     atomic.Bool
-	_          [8]byte
-	denials    denialCounts
+	occupied
+	durations
+	closed  atomic.Bool
+	_       [8]byte
+	denials denialCounts
 
 	connections connections
+}
+
+// arrival is a request that asks for slots.
+type arrival struct {
+	key string
+	n   int64 // slots
+	at  int64 // instant of the arrival, 0: not known
+	claim
+}
+
+// found is what a search for slots has found.
+type found struct {
+	inFlight, limit int64
+	cause           algo.Cause // None: the slots
 }
 
 // Acquire admits n units of work if they fit. With a queue it waits for its turn,
@@ -96,102 +101,99 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 		l.acquirePlain(&lease, n)
 		return lease, nil
 	}
-	var at int64
-	var who claim
+	a := arrival{key: key, n: n}
 	if l.gates != nil || l.order != nil {
-		var c algo.Cause
-		if at, c = l.arrive(ctx, key, n, &who); c != cause.None {
-			l.order.denied(&who, key, at)
+		if c := l.arrive(ctx, &a); c != cause.None {
+			l.order.denied(&a)
 			l.deny(&lease.Decision, n, c, l.limit())
 			return lease, nil
 		}
 	}
-	inFlight, limit, c, err := l.find(ctx, n, &who, at)
+	f, err := l.find(ctx, &a)
 	switch {
 	case err != nil:
-		l.order.decided(&who, key, at, false)
+		l.order.decided(&a, false)
 		return lease, err
-	case c != cause.None:
-		if c == cause.Limit {
-			c = l.blame(limit)
-		}
-		l.lack(&lease.Decision, n, c, limit, &who, key, at)
+	case f.cause != cause.None:
+		l.lack(&lease.Decision, &a, f)
 		return lease, nil
 	}
-	if at == 0 || l.queue != nil {
-		at = l.start()
+	if a.at == 0 || l.queue != nil {
+		a.at = l.start()
 	}
 	if l.follower != nil {
-		l.follow(at, n, inFlight)
+		l.follow(a.at, n, f.inFlight)
 	}
-	lease.Allowed, lease.Limit, lease.Remaining = true, limit, max(limit-inFlight, 0)
+	lease.Allowed, lease.Limit, lease.Remaining = true, f.limit, max(f.limit-f.inFlight, 0)
 	h := algo.FillLease(&lease, l)
-	h.N, h.At, h.State[0], h.State[1] = units, at, inFlight, n
-	if who.known {
-		l.order.found(&who, at)
-		l.order.decided(&who, key, at, true)
-		h.Key, h.State[2] = key, who.charge.pack()|math.MinInt64 // never 0
+	h.N, h.At, h.State[0], h.State[1] = units, a.at, f.inFlight, n
+	if a.known {
+		l.order.found(&a)
+		l.order.decided(&a, true)
+		h.Key, h.State[2] = key, a.charge.pack()|math.MinInt64 // never 0
 	}
 	return lease, nil
 }
 
-// arrive asks the gates, and computes the claim of the request if there is
-// overload, or a queue in which it must wait.
-func (l *Limiter) arrive(ctx context.Context, key string, n int64, who *claim) (at int64, c algo.Cause) {
-	at = l.machine.Now()
+// arrive asks the gates, and computes the claim of the request if there is overload.
+func (l *Limiter) arrive(ctx context.Context, a *arrival) (c algo.Cause) {
+	a.at = l.machine.Now()
 	admits := true
 	for i := 0; i < len(l.gates) && admits; i++ {
-		admits = l.gates[i].Admits(time.Duration(at))
+		admits = l.gates[i].Admits(time.Duration(a.at))
 	}
-	if l.order == nil || admits && !l.order.strained(at) && !l.mustWait(n) {
+	if l.order == nil || admits && !l.order.strained(a.at) {
 		if !admits {
 			c = cause.Processor
 		}
-		return at, c
+		return c
 	}
 	if !admits {
-		l.order.strain(at)
+		l.order.strain(a.at)
 	}
-	*who = l.order.claim(ctx, key, n, at, l)
+	l.claim(ctx, a)
 	if l.gates != nil {
-		c = l.pass(who, admits)
+		c = l.pass(&a.claim, admits)
 	}
-	return at, c
+	return c
 }
 
-// find takes n slots, at once or in turn. The cause is None if it got them.
-func (l *Limiter) find(ctx context.Context, n int64, who *claim, at int64) (inFlight, limit int64, c algo.Cause, err error) {
+// find takes slots, at once or in turn.
+func (l *Limiter) find(ctx context.Context, a *arrival) (f found, err error) {
 	if l.queue != nil {
-		return l.queue.acquire(ctx, n, who.rank)
+		if l.queue.length.Load() == 0 {
+			if f = l.enter(a.n); f.cause == cause.None {
+				return f, nil
+			}
+		}
+		if l.order != nil && !a.known {
+			l.claim(ctx, a)
+		}
+		return l.queue.wait(ctx, a)
 	}
-	if who.known {
-		if inFlight, limit, c = l.keep(who, n, at); c != cause.None {
-			return inFlight, limit, c, nil
+	if a.known {
+		if f = l.keep(a); f.cause != cause.None {
+			return f, nil
 		}
 	}
-	inFlight, limit, c = l.enter(n)
-	if c == cause.Limit && inFlight > limit {
-		if all, ok := l.inherit(who, at); ok {
-			return all, limit, cause.None, nil
+	f = l.enter(a.n)
+	if f.cause == cause.Limit && f.inFlight > f.limit {
+		if all, ok := l.inherit(a); ok {
+			return found{all, f.limit, cause.None}, nil
 		}
 	}
-	return inFlight, limit, c, nil
+	return f, nil
 }
 
-// mustWait reports whether n units have to wait in the queue.
-func (l *Limiter) mustWait(n int64) bool {
-	return l.queue != nil && (l.queue.length.Load() > 0 || n > l.limit()-l.working(l.inFlight.Load()))
-}
-
-// keep denies n slots that are free but kept for others.
-func (l *Limiter) keep(who *claim, n, at int64) (inFlight, limit int64, c algo.Cause) {
-	if kept, higher := l.order.keeps(who, at); kept > 0 {
-		limit, inFlight = l.limit(), l.working(l.inFlight.Load())
-		if kept = min(kept, mostKept(limit)); n > limit-kept-inFlight && n <= limit-inFlight {
-			return inFlight, limit, forRank(who.rank, higher)
+// keep denies slots that are free but kept for others.
+func (l *Limiter) keep(a *arrival) (f found) {
+	if kept, higher := l.order.keeps(&a.claim, a.at); kept > 0 {
+		f.limit, f.inFlight = l.limit(), l.working(l.inFlight.Load())
+		if kept = min(kept, mostKept(f.limit)); a.n > f.limit-kept-f.inFlight && a.n <= f.limit-f.inFlight {
+			f.cause = forRank(a.rank, higher)
 		}
 	}
-	return 0, 0, cause.None
+	return f
 }
 
 // limit is the limit of the strategy, within the bounds.
@@ -226,22 +228,26 @@ func (l *Limiter) exceptional(n int64) (lease algo.Lease, err error) {
 	return lease, nil
 }
 
-// lack denies n units that found no slot. They arrived at an instant, 0 if that is not known.
-func (l *Limiter) lack(d *algo.Decision, n int64, c algo.Cause, limit int64, who *claim, key string, at int64) {
-	l.order.denied(who, key, at)
-	if l.queue != nil { // it may have waited since
-		at, limit = 0, l.limit()
+// lack denies a request that found no slot.
+func (l *Limiter) lack(d *algo.Decision, a *arrival, f found) {
+	c, at := f.cause, a.at
+	if c == cause.Limit {
+		c = l.blame(f.limit)
 	}
-	if who.known {
-		l.order.lacked(who, limit)
+	l.order.denied(a)
+	if l.queue != nil { // it may have waited since
+		at, f.limit = 0, l.limit()
+	}
+	if a.known {
+		l.order.lacked(a, f.limit)
 	}
 	if l.follower != nil {
 		if at == 0 {
 			at = l.machine.Now()
 		}
-		l.follower.Denied(time.Duration(at), n, l.working(l.inFlight.Load()), c)
+		l.follower.Denied(time.Duration(at), a.n, l.working(l.inFlight.Load()), c)
 	}
-	l.deny(d, n, c, limit)
+	l.deny(d, a.n, c, f.limit)
 }
 
 // blame is why the limit is as low as it is.

@@ -102,20 +102,49 @@ func decisions(t *testing.T, name string, opts []adaptive.Option, cost func(*ran
 	return all
 }
 
-// TestCostAboveTheLimitInAQueue: a request that does not fit although nothing is in flight is
-// denied, and does not keep others waiting.
-func TestCostAboveTheLimitInAQueue(t *testing.T) {
-	for _, q := range []adaptive.Queue{adaptive.FIFO(100, time.Second), adaptive.CoDel(100, 0, 0)} {
+// TestCostAboveTheLimit: a request whose cost exceeds the present limit of a learner enters while nothing
+// else is in flight, so that the limit may learn to rise.
+func TestCostAboveTheLimit(t *testing.T) {
+	for name, s := range map[string]func() adaptive.Strategy{
+		"AIMD": func() adaptive.Strategy { return strategy.AIMD() }, "Vegas": func() adaptive.Strategy { return strategy.Vegas() },
+		"Gradient2": func() adaptive.Strategy { return strategy.Gradient2() },
+		"Min":       func() adaptive.Strategy { return adaptive.Min(adaptive.Default(), strategy.Gradient2()) },
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			l := newLimiter(t, strategy.AIMD(), adaptive.WithQueue(q)) // 20 of at most 200
-			start := time.Now()
-			large := acquire(t, l, "", 100)
-			require.False(t, large.Allowed)
-			require.Equal(t, algo.Overload, large.Reason)
-			small := acquire(t, l, "", 20)
-			require.True(t, small.Allowed)
-			require.Zero(t, time.Since(start))
-			small.Release(algo.Succeeded)
+			l := newLimiter(t, s()) // 20
+			before := acquire(t, l, "", 1)
+			require.False(t, acquire(t, l, "", 25).Allowed, "%s: not beside others", name)
+			before.AwaitClient(true)
+			require.True(t, acquire(t, l, "", 25).Allowed, "%s: what waits for its client is nothing else", name)
+
+			l = newLimiter(t, s())
+			for range 281 {
+				large := acquire(t, l, "", 25)
+				require.True(t, large.Allowed, name)
+				time.Sleep(10 * time.Millisecond)
+				large.Release(algo.Succeeded)
+				time.Sleep(10 * time.Millisecond)
+			}
+			require.GreaterOrEqual(t, l.Limit(), 25, name)
+		})
+	}
+}
+
+// TestCostAboveTheLimitInAQueue: such a request waits until it is alone, in its turn.
+func TestCostAboveTheLimitInAQueue(t *testing.T) {
+	for _, q := range []adaptive.Queue{adaptive.FIFO(100, time.Second), adaptive.CoDel(100, time.Second, time.Second)} {
+		synctest.Test(t, func(t *testing.T) {
+			v := queued(t, strategy.AIMD(), q) // 20 of at most 200
+			for id, cost := range []int64{10, 100, 20} {
+				v.send(background, id, cost)
+			}
+			require.Equal(t, []int{0}, v.ids())
+			v.leave(0)
+			require.Equal(t, []int{0, 1}, v.ids())
+			v.leave(1)
+			require.Equal(t, []int{0, 1, 2}, v.ids())
+			v.leave(2)
+			require.Zero(t, v.l.InFlight())
 		})
 	}
 }

@@ -191,7 +191,10 @@ func TestC2_LimitsBoundTheStrategy(t *testing.T) {
 	require.Equal(t, algo.Never, acquire(t, l, "", 6).Reason)
 	p.limit.Store(-7)
 	require.Equal(t, 2, l.Limit())
+	one := acquire(t, l, "", 1)
 	require.Equal(t, algo.Overload, acquire(t, l, "", 5).Reason, "it fits when the limit rises")
+	one.Release(algo.Succeeded)
+	require.True(t, acquire(t, l, "", 5).Allowed, "or alone")
 
 	q := newRecorder(0)
 	require.Equal(t, 1, newLimiter(t, q).Limit(), "a limit of 0 would end all learning")

@@ -96,28 +96,3 @@ func leaves(s Strategy) []Strategy {
 	}
 	return all
 }
-
-// countsUnits reports whether s limits units in flight, not requests.
-func countsUnits(s Strategy) bool {
-	_, follows := s.(Follower)
-	return !follows
-}
-
-// take marks the strategies in s as in use, or none of them if one already is.
-func take(s Strategy) error {
-	var taken []ownable
-	for _, one := range leaves(s) {
-		o, ok := one.(ownable)
-		if !ok {
-			continue
-		}
-		if !o.Take() {
-			for _, t := range taken {
-				t.GiveBack()
-			}
-			return errTaken
-		}
-		taken = append(taken, o)
-	}
-	return nil
-}

@@ -15,20 +15,10 @@ const mostRequests = 256
 
 // connections is whether requests share them.
 type connections struct {
-	queues  []*runQueue
 	sharing atomic.Int64 // requests that share one, less those that do not, 0 to mostRequests
 	shared  atomic.Bool  // what the queues know
 	mu      sync.Mutex   // guards changes of it
 	always  atomic.Bool
-}
-
-func runQueues(s Strategy) (all []*runQueue) {
-	for _, leaf := range leaves(s) {
-		if q, ok := leaf.(*runQueue); ok {
-			all = append(all, q)
-		}
-	}
-	return all
 }
 
 // Multiplexed declares that many requests share a connection, as over gRPC: each of them waits
@@ -39,7 +29,7 @@ func runQueues(s Strategy) (all []*runQueue) {
 // cannot be undone.
 func (l *Limiter) Multiplexed() {
 	l.connections.always.Store(true)
-	l.connections.set()
+	l.connections.set(l.processors)
 }
 
 // SharesConnection notes whether a request shares its connection with others, as over HTTP/2.
@@ -48,7 +38,7 @@ func (l *Limiter) Multiplexed() {
 // they do not skip, also for those that are denied.
 func (l *Limiter) SharesConnection(yes bool) {
 	c, step := &l.connections, int64(-1)
-	if len(c.queues) == 0 || c.always.Load() {
+	if len(l.processors) == 0 || c.always.Load() {
 		return
 	}
 	if yes {
@@ -60,12 +50,12 @@ func (l *Limiter) SharesConnection(yes bool) {
 		c.sharing.CompareAndSwap(n, next) // one that is not counted does not matter
 	}
 	if shared := c.shared.Load(); shared && next == 0 || !shared && next == mostRequests {
-		c.set()
+		c.set(l.processors)
 	}
 }
 
 // set tells the queues.
-func (c *connections) set() {
+func (c *connections) set(queues []*runQueue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.sharing.Load() // it may have changed meanwhile
@@ -75,7 +65,7 @@ func (c *connections) set() {
 	if shared {
 		waits = waitsPerRequest
 	}
-	for _, q := range c.queues {
+	for _, q := range queues {
 		q.waits.Store(waits)
 	}
 }

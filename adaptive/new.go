@@ -3,7 +3,6 @@ package adaptive
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/internal/wiring"
@@ -27,53 +26,38 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("adaptive: %w", err)
 	}
-	queue, all := wiring.Get(set, "WithQueue", Queue{}), leaves(s)
+	queue, is := wiring.Get(set, "WithQueue", Queue{}), traitsOf(s)
 	weight, shared := set["WithFairShares"].(func(string) float64)
 	l := &Limiter{
-		machine: set.Machine(), strategy: s, min: int64(limits.Min), max: int64(min(limits.Max, maxLimit(s))),
+		machine: set.Machine(), strategy: s, traits: is, min: int64(limits.Min),
 		order: newOrder(wiring.Get(set, "WithPriorities", false), shared, weight),
 	}
-	for _, leaf := range all {
-		if g, ok := leaf.(Gate); ok {
-			l.gates = append(l.gates, g)
-		}
-		if b, ok := leaf.(blamable); ok {
-			l.blamable = append(l.blamable, b)
-		}
-		_, isFixed := leaf.(*fixed)
-		l.countsWaiting = l.countsWaiting || isFixed
-	}
+	l.max = min(int64(limits.Max), is.max)
+	l.follower, _ = s.(Follower)
 	err = errors.Join(wiring.Check(s), queue.check())
 	switch {
 	case err != nil:
 	case l.min > l.max:
 		err = fmt.Errorf("WithLimits: lowest limit is %d, above the largest of the strategy, %d", l.min, l.max)
-	case l.order != nil && queue.discipline == unqueued && (l.gates == nil || slices.ContainsFunc(all, binds)):
+	case l.order != nil && queue.discipline == unqueued && (l.gates == nil || l.binds):
 		err = errors.New("WithPriorities and WithFairShares need WithQueue with this strategy: a slot in use cannot be lent")
 	default:
-		err = take(s)
+		err = l.take()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("adaptive: New: %w", err)
 	}
 	if now, given := set["WithClock"].(func() time.Time); given {
-		l.followClock(now, all)
+		l.followClock(now)
 	}
-	l.follower, _ = s.(Follower)
 	_, isFixed := s.(*fixed)
 	l.sampled = isFixed && l.order == nil
 	l.plain = l.sampled && queue.discipline == unqueued
-	l.perRequest = !slices.ContainsFunc(all, countsUnits)
-	l.letInherit(all)
-	l.connections.queues = runQueues(s)
+	if !l.perRequest || l.order == nil {
+		l.tooLate = nil // no class inherits slots
+	}
 	if queue.discipline != unqueued {
-		l.queue = &waitQueue{limiter: l, queue: queue}
+		l.queue = &waitQueue{limiter: l, queue: queue, flows: newFlows()}
 	}
 	return l, nil
-}
-
-// binds reports whether the limit of s is in force without overload too.
-func binds(s Strategy) bool {
-	_, gate := s.(Gate)
-	return !gate && countsUnits(s)
 }

@@ -53,13 +53,12 @@ const (
 // order decides which requests are denied. How many is for the strategy to decide.
 type order struct {
 	priorities bool
-	shares     *shares // nil: tenants do not matter
-
-	until atomic.Int64          // end of the overload, unless there are more denials
-	lent  [ranks]atomic.Int64   // price of passed requests for which no lower rank has been denied yet
-	kept  [ranks]atomic.Int64   // slots to keep free of lower ranks, in 1/keepScale
-	asked [ranks]atomic.Int64   // instant of the rank's last request
-	last  [classes]atomic.Int64 // instant at which a request of the class last found its slots
+	shares     *shares               // nil: tenants do not matter
+	until      atomic.Int64          // end of the overload, unless there are more denials
+	lent       [ranks]atomic.Int64   // price of passed requests for which no lower rank has been denied yet
+	kept       [ranks]atomic.Int64   // slots to keep free of lower ranks, in 1/keepScale
+	asked      [ranks]atomic.Int64   // instant of the rank's last request
+	last       [classes]atomic.Int64 // instant at which a request of the class last found its slots
 
 	freed  atomic.Int64  // slots that ended above the limit, and that nobody has inherited
 	atRest atomic.Uint32 // requests that arrived while a processor had nothing to do
@@ -80,9 +79,11 @@ func newOrder(priorities, shared bool, weight func(string) float64) *order {
 type claim struct {
 	charge charge
 	rank   rank
-	price  int64 // the part that others give up for it: service, or a request without fair shares
-	n      int64 // units
-	known  bool  // there was overload when it arrived
+	price  int64   // the part that others give up for it: service, or a request without fair shares
+	known  bool    // there was overload when it arrived, or it had to wait
+	tenant string  // with fair shares
+	turn   float64 // service of a unit in virtual time, see flows
+	used   float64 // of its tenant's share, in virtual time
 }
 
 // strained reports whether there is overload.
@@ -101,116 +102,25 @@ func (o *order) strain(at int64) {
 	}
 }
 
-// claim returns the claim of n units.
-func (o *order) claim(ctx context.Context, key string, n, at int64, l *Limiter) claim {
-	c := claim{known: true, n: n, rank: places * rank(Normal), price: 1}
+// claim computes the claim of a request.
+func (l *Limiter) claim(ctx context.Context, a *arrival) {
+	o, c := l.order, &a.claim
+	*c = claim{known: true, rank: places * rank(Normal), price: 1}
 	if o.priorities {
 		c.rank = places * rank(ClassFrom(ctx))
 	}
 	if o.shares != nil {
-		c.charge = o.shares.charge(key, n, at, l.working(l.inFlight.Load()), l.mean.Load())
+		c.tenant = a.key
+		weight := o.shares.weightOf(a.key)
+		c.charge, c.used = o.shares.charge(a.key, weight, a.n, a.at, l.working(l.inFlight.Load()), l.mean.Load())
 		c.rank += c.charge.place()
 		c.price = max(c.charge.expected(), 1)
+		c.turn = float64(c.price) / float64(a.n) / weight
 	}
-	if asked := &o.asked[c.rank]; at-asked.Load() >= keptMemory {
+	if asked := &o.asked[c.rank]; a.at-asked.Load() >= keptMemory {
 		o.kept[c.rank].Store(0)
 	}
-	note(&o.asked[c.rank], at)
-	return c
-}
-
-// pass decides on a request that all gates admit, or not. A denied request of a tenant may take
-// longer than all completed ones, so its arrival counts as an equivalent number of usual ones.
-func (l *Limiter) pass(c *claim, admits bool) algo.Cause {
-	queues, mean := l.connections.queues, l.mean.Load()
-	by := l.order.pass(c, admits, l.idle(), l.order.credit(queues, mean))
-	if by != cause.None && l.order.shares != nil {
-		for _, q := range queues {
-			q.arrived.Add(max(c.price/max(mean, 1)-1, 0))
-		}
-	}
-	return by
-}
-
-// pass decides on a request that all gates admit, or not. None: it passes. While a
-// processor has nothing to do every other one passes: to deny all would waste it, to
-// deny none would leave the credit unpaid.
-func (o *order) pass(c *claim, admits, idle bool, most int64) algo.Cause {
-	by := cause.Processor
-	if admits && idle && o.atRest.Add(1)%2 == 0 {
-		return cause.None
-	}
-	if admits {
-		creditor := o.pay(c, most)
-		if creditor < 0 {
-			return cause.None
-		}
-		by = forRank(c.rank, creditor)
-	}
-	if o.lend(c, most) {
-		return cause.None
-	}
-	return by
-}
-
-// idle reports whether a processor has nothing to do.
-func (l *Limiter) idle() bool {
-	for _, q := range l.connections.queues {
-		if q.lastRead.Load() != 0 {
-			return false
-		}
-	}
-	return l.connections.queues != nil && l.working(l.inFlight.Load()) < int64(l.machine.Procs())
-}
-
-// credit is the price of the requests that may pass beyond those that the gates admit, if others
-// are denied for it soon: half of the work that is done within the share of the target that may be
-// spent in the queue.
-func (o *order) credit(queues []*runQueue, mean int64) int64 {
-	requests, service := int64(minSlack), int64(0)
-	for i, q := range queues {
-		r, s := max(q.drainable.Load()/2, minSlack), q.drain.Load()/2
-		if i == 0 {
-			requests, service = r, s
-		}
-		requests, service = min(requests, r), min(service, s)
-	}
-	if o.shares == nil {
-		return requests
-	}
-	return max(requests*mean, service)
-}
-
-// pay denies a request for one of a higher rank that passed on credit, and returns that
-// rank, the one with the largest debt; -1 without one. The worth of the denial beyond the debt
-// is kept for the next, up to the credit: one request may be worth minutes, in which no
-// request would be denied.
-func (o *order) pay(c *claim, most int64) (creditor rank) {
-	for {
-		creditor, owed := rank(-1), int64(0)
-		for r := range c.rank {
-			if lent := o.lent[r].Load(); lent > owed {
-				creditor, owed = r, lent
-			}
-		}
-		if creditor < 0 || o.lent[creditor].CompareAndSwap(owed, max(owed-c.price, -most)) {
-			return creditor
-		}
-	}
-}
-
-// lend lets a request pass in whose place lower ranks are denied later, with at most
-// the credit.
-func (o *order) lend(c *claim, most int64) bool {
-	var lent int64
-	for r := range c.rank + 1 {
-		lent += o.lent[r].Load()
-	}
-	if c.rank == ranks-1 || lent >= most {
-		return false
-	}
-	o.lent[c.rank].Add(min(c.price, most))
-	return true
+	note(&o.asked[c.rank], a.at)
 }
 
 // keeps is the number of slots that a request must leave free, and for which rank: for higher classes,
@@ -242,33 +152,30 @@ func (o *order) lowerFound(class rank, at int64) bool {
 }
 
 // denied notes the denial of a request, if requests differ.
-func (o *order) denied(c *claim, tenant string, at int64) {
+func (o *order) denied(a *arrival) {
 	if o == nil {
 		return
 	}
-	o.strain(at)
-	if c.charge.within() {
-		o.shares.since.lacked.Add(c.charge.expected())
+	o.strain(a.at)
+	if a.charge.within() {
+		o.shares.since.lacked.Add(a.charge.expected())
 	}
-	o.decided(c, tenant, at, false)
+	o.decided(a, false)
 }
 
 // lacked keeps more slots for the rank of a request that found none.
-func (o *order) lacked(c *claim, limit int64) {
-	o.kept[c.rank].Store(min(o.kept[c.rank].Load()+keepScale*c.n, mostKept(limit)*keepScale))
+func (o *order) lacked(a *arrival, limit int64) {
+	o.kept[a.rank].Store(min(o.kept[a.rank].Load()+keepScale*a.n, mostKept(limit)*keepScale))
 }
 
 func mostKept(limit int64) int64 { return max(limit/4, min(limit/2, keepFew)) }
 
 // found notes that a request found its slots.
-func (o *order) found(c *claim, at int64) {
-	if !c.known {
-		return
+func (o *order) found(a *arrival) {
+	if kept := o.kept[a.rank].Load(); kept > 0 {
+		o.kept[a.rank].Add(-min(a.n, kept))
 	}
-	if kept := o.kept[c.rank].Load(); kept > 0 {
-		o.kept[c.rank].Add(-min(c.n, kept))
-	}
-	note(&o.last[c.rank/places], at)
+	note(&o.last[a.rank/places], a.at)
 }
 
 // note sets a word that many requests share to the instant at, if it is far from it.
@@ -280,9 +187,9 @@ func note(word *atomic.Int64, at int64) {
 
 // decided counts a decision for the list of the heaviest tenants. No claim is known without
 // an order.
-func (o *order) decided(c *claim, tenant string, at int64, admitted bool) {
-	if c.known && o.shares != nil {
-		o.shares.heaviest.note(tenant, c.price, at, admitted)
+func (o *order) decided(a *arrival, admitted bool) {
+	if a.known && o.shares != nil {
+		o.shares.heaviest.note(a.key, a.price, a.at, admitted)
 	}
 }
 

@@ -48,7 +48,9 @@ func FIFO(n int, d time.Duration) Queue {
 //     make room, because its caller has waited longest and is the likeliest to have
 //     given up.
 //
-// A target or interval of 0 means the RFC's 5 ms and 100 ms.
+// With [WithFairShares] each tenant has such a queue, as in RFC 8290; all of a class are standing while
+// several tenants have been waiting at every moment of an interval. A target or interval of 0 means the
+// RFC's 5 ms and 100 ms.
 //
 // The form, a bound on the wait and adaptive LIFO in place of the RFC's schedule of
 // drops, is from Maurer, Fail at Scale (ACM Queue 13(8), 2015). Do not use it where
@@ -80,9 +82,14 @@ func (q Queue) check() error {
 // WithQueue lets requests that do not fit wait for a slot. Acquire then blocks, at
 // most until its context ends.
 //
-// With [WithPriorities] or [WithFairShares] requests of a higher class, and those within the
-// share of their tenant, are served first, and a full queue denies the lowest of them. No
-// slots are kept free then.
+// With [WithPriorities] a higher class is served first, and a full queue denies requests of the lowest:
+// a lower class waits for as long as a higher one takes all slots. With [WithFairShares] the tenants of a
+// class take turns, by their weights and the service of their requests, and a full queue denies the last
+// request of the tenant that would be served last or has used most of its share. No slots are kept free.
+//
+// Bound: in the order of arrival a request waits for the requests of its class and tenant that were in
+// the queue before it, and for each other tenant of the class for as many, times the ratio of the weights,
+// and one more. A standing queue of CoDel is served newest first; there its target is the bound.
 func WithQueue(q Queue) Option {
 	return wiring.With("WithQueue", q)
 }

@@ -1,6 +1,7 @@
 package adaptive
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -13,6 +14,14 @@ const fastestMemory = 1024
 // sampleOneIn is the number of admissions per measured duration, where only
 // RetryAfter depends on it. A measurement costs two readings of the clock.
 const sampleOneIn = 16
+
+// durations are those of work that has ended.
+type durations struct {
+	mean       atomic.Int64  // smoothed RTT of successes, nanoseconds
+	fastest    atomic.Int64  // a recent short RTT, nanoseconds
+	lateSince  atomic.Int64  // first denial for a deadline since the last trial; 0: none
+	admissions atomic.Uint32 // counted only if sampled
+}
 
 // start is the instant of an admission, or 0 for an admission without a sample: a
 // fixed limit learns nothing from the clock, which is most of the cost.
@@ -56,26 +65,28 @@ func (l *Limiter) release(h *algo.Handle, o algo.Outcome, waited time.Duration) 
 	if h.State[2] != 0 && l.order.shares != nil {
 		l.order.shares.finished(h.Key, h.State[1], at, max(rtt-int64(waited), 1), unpack(h.State[2]))
 	}
-	if !l.isSample(rtt, o) {
-		return
+	sample := Sample{RTT: time.Duration(rtt), End: time.Duration(at), InFlight: int(h.State[0]), Outcome: o}
+	if l.learn(rtt, o) {
+		l.strategy.Observe(sample)
+	} else if o == algo.Failed {
+		for _, s := range l.failing {
+			s.ObserveFastFailure(sample)
+		}
 	}
-	l.strategy.Observe(Sample{
-		RTT: time.Duration(rtt), End: time.Duration(at), InFlight: int(h.State[0]), Outcome: o,
-	})
 }
 
-// isSample reports whether the strategy learns from work that took rtt, and updates
+// learn reports whether the strategy learns from work that took rtt, and updates
 // the smoothed RTT. Concurrent updates may lose one another, which the mean
 // tolerates.
-func (l *Limiter) isSample(rtt int64, o algo.Outcome) bool {
-	mean := l.mean.Load()
+func (d *durations) learn(rtt int64, o algo.Outcome) bool {
+	mean := d.mean.Load()
 	if o == algo.Succeeded {
-		fastest := l.fastest.Load()
+		fastest := d.fastest.Load()
 		if fastest == 0 {
 			fastest = rtt
 		}
-		if next := min(rtt, fastest+(rtt-fastest)/fastestMemory); next != l.fastest.Load() {
-			l.fastest.Store(next)
+		if next := min(rtt, fastest+(rtt-fastest)/fastestMemory); next != d.fastest.Load() {
+			d.fastest.Store(next)
 		}
 	}
 	switch {
@@ -84,9 +95,9 @@ func (l *Limiter) isSample(rtt int64, o algo.Outcome) bool {
 	case o == algo.Failed:
 		return mean > 0 && rtt >= mean
 	case mean == 0:
-		l.mean.Store(rtt)
+		d.mean.Store(rtt)
 	default:
-		l.mean.Store(max(mean+(rtt-mean)/16, 1))
+		d.mean.Store(max(mean+(rtt-mean)/16, 1))
 	}
 	return true
 }

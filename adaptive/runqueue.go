@@ -104,6 +104,15 @@ func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
 	return q, nil
 }
 
+// waiting reports whether goroutines waited for the processor at the last reading.
+func (q *runQueue) waiting() bool { return q.lastRead.Load() != 0 }
+
+// drains is how many goroutines, and how much processor time in ns, are done within the target.
+func (q *runQueue) drains() (goroutines, time int64) { return q.drainable.Load(), q.drain.Load() }
+
+// arrive counts n requests more than have arrived: a denied one may need as much as several.
+func (q *runQueue) arrive(n int64) { q.arrived.Add(max(n, 0)) }
+
 func (q *runQueue) Limit() int           { return noLimit }
 func (q *runQueue) On(m machine.Machine) { q.machine = m }
 

@@ -117,11 +117,11 @@ func serviceOf(unit, n int64) int64 {
 	return int64(min(float64(unit)*float64(n), mostService))
 }
 
-// charge charges the tenant for n units if that is within its share. Without an
-// estimate a unit takes mean.
-func (s *shares) charge(tenant string, n, at, inFlight, mean int64) (c charge) {
+// charge charges the tenant for n units if that is within its share, and returns what it had used of
+// that before, in virtual time: at most shareBurst requests. Without an estimate a unit takes mean.
+func (s *shares) charge(tenant string, weight float64, n, at, inFlight, mean int64) (c charge, used float64) {
 	clock := s.turn(at, inFlight)
-	now, weight := clock.now(at), s.weightOf(tenant)
+	now := clock.now(at)
 	clock.used.Update(tenant, now, func(state keystore.State[int64], _ int64) (int64, int64, bool) {
 		unit := int64(s.usual[state.ID%shareMeans].Load()) * serviceUnit
 		if unit == 0 {
@@ -130,7 +130,7 @@ func (s *shares) charge(tenant string, n, at, inFlight, mean int64) (c charge) {
 		c.weight, c.service = 0, uint32(min(serviceOf(unit, n)/serviceUnit, math.MaxUint32))&^1
 		burst := shareBurst * float64(unit) / weight
 		owes := float64(max(state.State-now, 0))
-		if owes > burst {
+		if used = min(owes, burst); owes > burst {
 			return 0, 0, false
 		}
 		c.weight = float32(weight)
@@ -140,7 +140,7 @@ func (s *shares) charge(tenant string, n, at, inFlight, mean int64) (c charge) {
 		next := max(state.State, now) + int64(float64(c.expected())/weight)
 		return next, next, true
 	})
-	return c
+	return c, used
 }
 
 func (s *shares) weightOf(tenant string) float64 {

@@ -15,12 +15,13 @@ func TestSharesOfHugeRequests(t *testing.T) {
 	const second = 1_000_000_000
 	for _, n := range []int64{1 << 20, 1 << 31, 1 << 40, math.MaxInt64} {
 		s := newShares(nil)
-		c := s.charge("a", n, second, 1, second)
+		c, _ := s.charge("a", 1, n, second, 1, second)
 		require.True(t, c.within())
 		require.Equal(t, uint64(math.MaxUint32&^1), uint64(c.service), n)
 		s.finished("a", n, 101*second, 100*second, c)
-		require.False(t, s.charge("a", 1, 102*second, 1, second).within(), "%d: it is beyond its share", n)
-		c = s.charge("b", n, 102*second, 1, second)
+		beyond, _ := s.charge("a", 1, 1, 102*second, 1, second)
+		require.False(t, beyond.within(), "%d: it is beyond its share", n)
+		c, _ = s.charge("b", 1, n, 102*second, 1, second)
 		s.finished("b", n, 202*second, 100*second, c)
 		b, sp, l := s.since.take()
 		require.GreaterOrEqual(t, min(b, sp, l), 0.0)

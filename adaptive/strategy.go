@@ -1,7 +1,6 @@
 package adaptive
 
 import (
-	"errors"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -30,7 +29,7 @@ type Strategy interface {
 	Limit() int
 	// Observe takes in one sample: a success, or a failure that took at least as
 	// long as a success usually does. Canceled and untimed work and fast failures
-	// are not samples.
+	// are not samples; a strategy with a method ObserveFastFailure(Sample) gets these too.
 	Observe(Sample)
 }
 
@@ -85,23 +84,9 @@ func maxLimit(s Strategy) int {
 	return noLimit
 }
 
-// blamable is a strategy that knows why its limit is as low as it is.
-type blamable interface {
-	Strategy
-	Cause() algo.Cause
-}
-
 // invalid is the result of a constructor with invalid options.
 type invalid struct{ err error }
 
 func (invalid) Limit() int     { return 1 }
 func (invalid) Observe(Sample) {}
 func (i invalid) Check() error { return i.err }
-
-// ownable is a strategy that knows whether it belongs to a limiter.
-type ownable interface {
-	Take() bool
-	GiveBack()
-}
-
-var errTaken = errors.New("strategy is already in use; make one strategy per limiter")

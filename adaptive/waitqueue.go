@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-go/sluice/internal/cause"
 )
 
-// waitQueue is the queue of a running limiter, under a lock. Requests of a higher rank are
-// served first, see order; those of one rank in the order of the discipline.
+// waitQueue is the queue of a running limiter, under a lock. Which class and tenant goes next is for
+// flows; the discipline orders the requests of one.
 //
 // No wakeup is lost. A request enters the queue and then looks for a slot; a
 // release frees a slot and then looks at the queue. The later of the two sees the
@@ -23,10 +23,10 @@ type waitQueue struct {
 	queue   Queue
 	length  atomic.Int64 // written under mu
 
-	mu      sync.Mutex
-	waiters [ranks]waitList // by rank
-	poller  *time.Timer
-	closed  bool
+	mu     sync.Mutex
+	flows  flows
+	poller *time.Timer
+	closed bool
 }
 
 // pollEvery bounds the time in which a limit that rose without a release is noticed.
@@ -35,8 +35,9 @@ const pollEvery = 10 * time.Millisecond
 // waiter is one request in the queue. The queue's lock guards its fields until
 // ready is closed.
 type waiter struct {
-	older, newer *waiter // of its rank
-	rank         rank
+	older, newer *waiter
+	flow         *flow
+	arrival      uint64
 	n            int64
 	deadline     int64
 	ready        chan struct{}
@@ -52,30 +53,18 @@ const (
 	admitted
 	evicted
 	expired
-	overLimit
 	closed
 )
 
-// acquire takes n slots, at once if no request waits and they are free, otherwise in
-// turn. The cause is None if it got them. An error means that the context or the
+// wait takes slots in turn. An error means that the context or the
 // limiter has ended.
-func (q *waitQueue) acquire(ctx context.Context, n int64, r rank) (inFlight, limit int64, c algo.Cause, err error) {
-	if q.length.Load() == 0 {
-		if inFlight, limit, c = q.limiter.enter(n); c == cause.None {
-			return inFlight, limit, cause.None, nil
-		}
-	}
-	return q.wait(ctx, n, r)
-}
-
-// wait takes n slots in turn.
-func (q *waitQueue) wait(ctx context.Context, n int64, r rank) (inFlight, limit int64, c algo.Cause, err error) {
+func (q *waitQueue) wait(ctx context.Context, a *arrival) (f found, err error) {
 	if err := ctx.Err(); err != nil {
-		return 0, 0, cause.None, err
+		return f, err
 	}
-	w, longest, err := q.enter(ctx, n, r)
+	w, longest, err := q.enter(ctx, a)
 	if err != nil || w == nil {
-		return 0, 0, cause.Queue, err
+		return found{cause: cause.Queue}, err
 	}
 	timer := time.NewTimer(longest)
 	defer timer.Stop()
@@ -84,42 +73,54 @@ func (q *waitQueue) wait(ctx context.Context, n int64, r rank) (inFlight, limit 
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	c, err = q.leave(ctx, w)
-	return w.inFlight, w.limit, c, err
+	c, err := q.leave(ctx, w)
+	return found{w.inFlight, w.limit, c}, err
 }
 
 // enter puts a request into the queue and serves the first in turn. The waiter is
 // nil if the queue is full of requests that go before it.
-func (q *waitQueue) enter(ctx context.Context, n int64, r rank) (*waiter, time.Duration, error) {
+func (q *waitQueue) enter(ctx context.Context, a *arrival) (*waiter, time.Duration, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return nil, 0, ErrClosed
 	}
-	at := q.limiter.machine.Now()
+	at, key := q.limiter.machine.Now(), flowKey{Class(a.rank / places), a.tenant}
 	q.serve(at)
-	if q.waiters[r].oldest == nil {
-		q.waiters[r].emptyAt = at
-	}
 	longest := q.queue.wait
-	standing := q.standing(r, at)
-	if standing {
+	if q.standing(key, at) {
 		longest = q.queue.target
 	}
+	var out *waiter
 	if q.length.Load() >= int64(q.queue.length) {
-		last := q.last()
-		if last.rank < r || last.rank == r && !standing {
+		if out = q.evictFor(key, a, at); out == nil {
 			return nil, 0, nil
 		}
-		q.dismiss(last, evicted)
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		longest = min(longest, max(time.Until(deadline), 0)) // a ctx need not have a timer
 	}
-	w := &waiter{rank: r, n: n, deadline: at + min(int64(longest), math.MaxInt64-at), ready: make(chan struct{})}
-	q.push(w)
+	w := &waiter{n: a.n, deadline: at + min(int64(longest), math.MaxInt64-at), ready: make(chan struct{})}
+	q.push(key, w, a, at)
+	if out != nil {
+		q.dismiss(out, evicted)
+	}
 	q.serve(at)
 	return w, longest, nil
+}
+
+// evictFor is the request that makes room in a full queue for another one, nil if that is the last itself.
+func (q *waitQueue) evictFor(key flowKey, a *arrival, at int64) *waiter {
+	last := q.flows.lastWith(key, a)
+	switch {
+	case last == nil:
+		return nil
+	case q.standing(last.flowKey, at):
+		return last.oldest
+	case last.flowKey == key:
+		return nil
+	}
+	return last.newest
 }
 
 // leave ends the wait of w, which may have a slot, a denial or neither by now.
@@ -143,8 +144,6 @@ func (q *waitQueue) leave(ctx context.Context, w *waiter) (algo.Cause, error) {
 		return cause.None, canceled
 	case w.result == admitted:
 		return cause.None, nil
-	case w.result == overLimit:
-		return cause.Limit, nil
 	}
 	return cause.Queue, nil
 }
@@ -169,7 +168,7 @@ func (q *waitQueue) admit() {
 }
 
 // serve admits requests in turn, as long as the next one fits, and dismisses those
-// beyond their deadline, and those that would not fit alone: the rest would wait in vain.
+// beyond their deadline.
 func (q *waitQueue) serve(at int64) {
 	for {
 		w := q.next(at)
@@ -180,13 +179,9 @@ func (q *waitQueue) serve(at int64) {
 			q.dismiss(w, expired)
 			continue
 		}
-		inFlight, limit, c := q.limiter.enter(w.n)
-		w.inFlight, w.limit = inFlight, limit
-		if c != cause.None && w.n > limit {
-			q.dismiss(w, overLimit)
-			continue
-		}
-		if c != cause.None {
+		f := q.limiter.enter(w.n)
+		w.inFlight, w.limit = f.inFlight, f.limit
+		if f.cause != cause.None {
 			return
 		}
 		q.dismiss(w, admitted)
@@ -195,32 +190,20 @@ func (q *waitQueue) serve(at int64) {
 
 // next is the request to serve next, nil if the queue is empty.
 func (q *waitQueue) next(at int64) *waiter {
-	for r := range q.waiters {
-		if l := &q.waiters[r]; l.oldest != nil {
-			if q.standing(rank(r), at) {
-				return l.newest
-			}
-			return l.oldest
-		}
+	if len(q.flows.first.all) == 0 {
+		return nil
 	}
-	return nil
+	first := q.flows.first.all[0]
+	if q.standing(first.flowKey, at) {
+		return first.newest
+	}
+	return first.oldest
 }
 
-// last is the oldest request of the lowest rank, nil if the queue is empty.
-func (q *waitQueue) last() *waiter {
-	for r := ranks - 1; r >= 0; r-- {
-		if w := q.waiters[r].oldest; w != nil {
-			return w
-		}
-	}
-	return nil
-}
-
-// standing reports whether requests of a rank have been waiting for a whole interval, without
-// a moment in which none did.
-func (q *waitQueue) standing(r rank, at int64) bool {
-	l := &q.waiters[r]
-	return q.queue.discipline == codel && l.oldest != nil && at-l.emptyAt > int64(q.queue.wait)
+// standing reports whether requests of a flow have been waiting for a whole interval, without a moment
+// in which none did.
+func (q *waitQueue) standing(key flowKey, at int64) bool {
+	return q.queue.discipline == codel && q.flows.standing(key, at, int64(q.queue.wait))
 }
 
 // poll serves without a request or a release, and again while requests wait.
@@ -235,13 +218,16 @@ func (q *waitQueue) poll() {
 
 // dismiss removes w from the queue with a result.
 func (q *waitQueue) dismiss(w *waiter, r result) {
+	if r == admitted {
+		q.flows.serve(w)
+	}
 	q.remove(w)
 	w.result = r
 	close(w.ready)
 }
 
-func (q *waitQueue) push(w *waiter) {
-	q.waiters[w.rank].push(w)
+func (q *waitQueue) push(key flowKey, w *waiter, a *arrival, at int64) {
+	q.flows.push(key, w, a, at)
 	if q.length.Add(1) > 1 {
 		return
 	}
@@ -253,7 +239,7 @@ func (q *waitQueue) push(w *waiter) {
 }
 
 func (q *waitQueue) remove(w *waiter) {
-	q.waiters[w.rank].remove(w)
+	q.flows.remove(w)
 	if q.length.Add(-1) == 0 {
 		q.poller.Stop()
 	}
@@ -264,37 +250,7 @@ func (q *waitQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	for w := q.last(); w != nil; w = q.last() {
+	for w := q.next(0); w != nil; w = q.next(0) {
 		q.dismiss(w, closed)
 	}
-}
-
-// waitList is a doubly linked list.
-type waitList struct {
-	oldest, newest *waiter
-	emptyAt        int64 // last instant at which a request found it empty
-}
-
-func (l *waitList) push(w *waiter) {
-	w.older = l.newest
-	if l.newest != nil {
-		l.newest.newer = w
-	} else {
-		l.oldest = w
-	}
-	l.newest = w
-}
-
-func (l *waitList) remove(w *waiter) {
-	if w.older != nil {
-		w.older.newer = w.newer
-	} else {
-		l.oldest = w.newer
-	}
-	if w.newer != nil {
-		w.newer.older = w.older
-	} else {
-		l.newest = w.older
-	}
-	w.older, w.newer = nil, nil
 }

@@ -65,8 +65,8 @@ func (m *throttleMeter) measure(at int64) (share float64, ok bool) {
 }
 
 // Memory is the used share of the memory, the highest of two: of the limit of every
-// control group around this process, without the file cache that the kernel can
-// drop, and of the soft limit of the Go runtime (GOMEMLIMIT). Without any limit it
+// control group around this process, without the file cache (active_file and inactive_file of
+// memory.stat), which the kernel can drop, and of the soft limit of the Go runtime (GOMEMLIMIT). Without any limit it
 // is the used share of the machine's memory. The [Threshold] is a share, 0.9 by
 // default.
 func Memory(opts ...Option) Signal {

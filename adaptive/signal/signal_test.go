@@ -290,10 +290,10 @@ func TestThrottled(t *testing.T) {
 }
 
 func TestMemory(t *testing.T) {
-	for name, row := range map[string]struct{ cgroup, mounts, dir, limit, used, cache string }{
-		"v2": {"0::/a\n", v2Mount, "sys/fs/cgroup/a/", "memory.max", "memory.current", "inactive_file"},
+	for name, row := range map[string]struct{ cgroup, mounts, dir, limit, used, prefix string }{
+		"v2": {"0::/a\n", v2Mount, "sys/fs/cgroup/a/", "memory.max", "memory.current", ""},
 		"v1": {"3:memory:/a\n", "9 8 0:1 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
-			"sys/fs/cgroup/memory/a/", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
+			"sys/fs/cgroup/memory/a/", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newHost(t)
@@ -301,10 +301,15 @@ func TestMemory(t *testing.T) {
 			m.write("proc/self/mountinfo", row.mounts)
 			m.write(row.dir+row.limit, "1000\n")
 			m.write(row.dir+row.used, "850\n")
-			m.write(row.dir+"memory.stat", "anon 1\n"+row.cache+" 400\n")
+			m.write(row.dir+"memory.stat", fmt.Sprintf("anon 1\n%[1]sinactive_file 400\n%[1]sactive_file 0\n", row.prefix))
 			got, ok := signal.Memory(signal.Threshold(.9)).Read()
 			require.True(t, ok)
 			require.InDelta(t, .45/.9, got, 1e-9)
+			m.write(row.dir+row.used, "930\n") // a service that reads the same files often: 180 are in use
+			m.write(row.dir+"memory.stat", fmt.Sprintf("anon 180\n%[1]sinactive_file 0\n%[1]sactive_file 750\n", row.prefix))
+			got, ok = signal.Memory(signal.Threshold(.9)).Read()
+			require.True(t, ok)
+			require.InDelta(t, .18/.9, got, 1e-9)
 		})
 	}
 	m := newHost(t)

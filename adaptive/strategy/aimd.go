@@ -9,19 +9,21 @@ import (
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
-// AIMD is a strategy that adds 1 to the limit for each sample while at least half
-// of the limit is in flight, and subtracts a tenth when work fails or exceeds a
-// timeout: additive increase, multiplicative decrease (Chiu and Jain, 1989), as in
-// Netflix concurrency-limits.
+// AIMD is a strategy that raises the limit by 1 for each round trip in which at least half of it is in
+// flight, and lowers it by a tenth when work fails or exceeds a timeout: additive increase,
+// multiplicative decrease (Chiu and Jain, 1989; RFC 5681). Until the first decrease it adds 1 for each
+// success, which doubles the limit in a round trip.
 //
-// Work that was admitted before the last decrease does not show the effect of the
-// new limit, so a hundred simultaneous timeouts are one decrease, as in TCP.
+// Failures count however fast they are: a rejection takes less time than a success. Work that was admitted
+// before the last decrease does not show the effect of the new limit, so a hundred simultaneous
+// failures are one decrease.
 //
 // Options: [adaptive.WithLimits], 20 to 200 by default, [WithInitial], and [WithTimeout],
 // 5 s by default.
 //
-// It needs failures to find the limit. Use it where a dependency rejects early and
-// cheaply.
+// Use it where a dependency rejects what it cannot serve, and fails rarely otherwise: failures are all that
+// it learns from, so a share p of failures for other reasons keeps the limit at about sqrt(10/p) or its
+// minimum. Without rejections use [Gradient2].
 func AIMD(opts ...adaptive.Option) adaptive.Strategy {
 	a := &aimd{decreased: math.MinInt64}
 	set, err := a.init("AIMD", 200, opts, "WithTimeout")
@@ -46,6 +48,9 @@ type aimd struct {
 	decreased int64 // instant of the last decrease
 }
 
+// ObserveFastFailure takes in a failure that is no sample.
+func (a *aimd) ObserveFastFailure(s adaptive.Sample) { a.Observe(s) }
+
 func (a *aimd) Observe(s adaptive.Sample) {
 	if !a.mu.TryLock() {
 		return
@@ -58,7 +63,10 @@ func (a *aimd) Observe(s adaptive.Sample) {
 			a.decreased = end
 			a.set(a.value * aimdBackoff)
 		}
-	case !a.unused(s):
+	case a.unused(s):
+	case a.decreased == math.MinInt64:
 		a.set(a.value + 1)
+	default:
+		a.set(a.value + 1/a.value)
 	}
 }

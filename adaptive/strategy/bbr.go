@@ -34,10 +34,13 @@ import (
 //
 // The baseline response time is the mean of work that began and ended outside
 // overload, and its 60 s do not advance during overload, so that a long overload
-// does not become the normal state. Failures count neither as completions nor as
-// response times. While the work in flight exceeds the limit, the limit is not
-// lowered further. Without an estimate it is 20, or 4 per processor if that is
-// more. An unknown signal is no overload; Explain shows it.
+// does not become the normal state. Without one, as when the process starts while the signal is
+// hot, the limit is 20, or 4 per processor if that is more. At that limit, or at the lowest of
+// WithLimits, as little waits as can, so the mean of what begins there takes the place of the baseline
+// until the next overload after one is known; with it the limit grows to at most a quarter above what is in
+// flight. Failures
+// count neither as completions nor as response times. While the work in flight exceeds the limit, the
+// limit is not lowered further. An unknown signal is no overload. Explain shows the [adaptive.Estimate].
 //
 // Options: [WithSignal] (default: [signal.CPU]), [adaptive.WithLimits] (default: from 20, or
 // GOMAXPROCS if that is more, since fewer in flight show no overload, to 2147483647,
@@ -76,11 +79,12 @@ func newBBR(opts []adaptive.Option) (*bbr, error) {
 		updated:  at, level: smooth{tau: float64(500 * time.Millisecond)},
 	}
 	b.limit.Store(b.max)
+	b.lowest.begin(false)
 	return b, nil
 }
 
-// WithWindow sets the span and the number of buckets over which [BBR] measures
-// rates, within the bounds of [NewWindow].
+// WithWindow sets the span and the number of buckets over which [BBR] measures rates, and
+// [CompatKratos] rates and response times, within the bounds of [NewWindow].
 func WithWindow(span time.Duration, buckets int) adaptive.Option {
 	return wiring.With("WithWindow", windowSize{span, buckets})
 }
@@ -109,11 +113,13 @@ type bbr struct {
 	signal   levels
 	rates    *Window
 	baseline *Window // its clock stops during overload
+	lowest   lowest  // takes its place
 
 	limit     atomic.Int64
 	next      atomic.Int64 // instant of the next update
 	calmSince atomic.Int64 // earlier work is no sample; MaxInt64 during overload
 	lost      atomic.Int64 // duration of all overload
+	dropped   atomic.Int64 // last denial in an overload; 0: none
 	hangs     atomic.Bool  // the limit is low because nothing completes
 	_         [64]byte     // every request writes the field below
 	stall     stall
@@ -148,6 +154,9 @@ func (b *bbr) Finished(at, rtt time.Duration, inFlight int64, o algo.Outcome) {
 func (b *bbr) Denied(at time.Duration, n, inFlight int64, _ algo.Cause) {
 	b.stall.wants(max(n, 1))
 	b.update(int64(at), inFlight)
+	if n > 0 && b.Limit() < int(b.max) {
+		b.dropped.Store(int64(at))
+	}
 }
 
 // Observe learns from successes.
@@ -158,6 +167,7 @@ func (b *bbr) Observe(s adaptive.Sample) {
 		if at-int64(s.RTT) >= b.calmSince.Load() {
 			b.baseline.addAt(at-b.lost.Load(), int64(s.RTT))
 		}
+		b.lowest.add(at, s)
 	}
 	b.update(at, int64(s.InFlight))
 }
@@ -181,8 +191,10 @@ func (b *bbr) update(at, inFlight int64) {
 	switch {
 	case b.over && !before:
 		b.calmSince.Store(math.MaxInt64)
+		b.lowest.begin(b.baseline.minRT.Load() > 0)
 	case before && !b.over:
 		b.calmSince.Store(at)
+		b.lowest.since.Store(math.MaxInt64)
 	}
 	b.hangs.Store(b.over && b.hung)
 	b.limit.Store(b.nextLimit(at, inFlight, before))
@@ -218,12 +230,22 @@ func (b *bbr) nextLimit(at, inFlight int64, overBefore bool) int64 {
 	if !b.over {
 		return b.max
 	}
-	limit := int64(max(learningFloor, 4*b.machine.Procs()))
-	if rate, rt := b.rates.rate(), b.baseline.minRT.Load(); rate > 0 && rt > 0 {
+	unknown := min(max(int64(max(learningFloor, 4*b.machine.Procs())), b.min), b.max)
+	limit, rate, rt := unknown, b.rates.rate(), b.responseTime()
+	current := b.limit.Load()
+	if rate > 0 && rt > 0 {
 		limit = int64(math.Ceil(min(rate*float64(rt)/1e9*headroom, wiring.NoLimit)))
+		if b.lowest.mean > 0 {
+			most := max(unknown, int64(headroom*float64(inFlight)))
+			if overBefore {
+				most = max(most, current)
+			}
+			limit = min(limit, most)
+		}
+		limit = min(max(limit, b.min), b.max)
 	}
-	limit = min(max(limit, b.min), b.max)
-	if current := b.limit.Load(); overBefore && inFlight > current {
+	b.lowest.turn(at, limit, rt == 0 || limit == b.min)
+	if overBefore && inFlight > current {
 		limit = max(limit, current) // let the excess drain first
 	}
 	if b.hung && b.stall.probe(at) {
@@ -232,12 +254,22 @@ func (b *bbr) nextLimit(at, inFlight int64, overBefore bool) int64 {
 	return limit
 }
 
+// responseTime is the estimate of it, 0 without one.
+func (b *bbr) responseTime() int64 {
+	baseline := b.baseline.minRT.Load()
+	if b.lowest.mean > 0 && (b.over || baseline == 0) {
+		return b.lowest.mean
+	}
+	return baseline
+}
+
 func (b *bbr) State() adaptive.State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := adaptive.State{
 		Name: "bbr", Limit: b.Limit(), Overloaded: b.over,
 		Signal: b.signal.String(), Level: b.level.value, Known: b.level.known,
+		Estimate: b.rates.state(b.machine.Now(), b.responseTime(), b.dropped.Load()),
 	}
 	switch {
 	case s.Overloaded && b.hung:

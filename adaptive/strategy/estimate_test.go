@@ -37,7 +37,10 @@ func TestLearnersDefaults(t *testing.T) {
 		require.Equal(t, 20, s.Limit(), name)
 		l := newLimiter(t, s)
 		require.Equal(t, algo.Never, acquire(t, l, "", int64(most)+1).Reason, name)
+		one := acquire(t, l, "", 1)
 		require.Equal(t, algo.Overload, acquire(t, l, "", int64(most)).Reason, name)
+		one.Release(algo.Succeeded)
+		require.True(t, acquire(t, l, "", int64(most)).Allowed, "%s: alone", name)
 		require.Equal(t, 50, learners[name](strategy.WithInitial(50)).Limit())
 		require.Equal(t, 30, learners[name](adaptive.WithLimits(30, 40)).Limit(), "the usual start, moved")
 	}

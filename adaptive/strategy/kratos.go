@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -16,7 +17,7 @@ import (
 // CompatKratos is a strategy that reproduces the BBR limiter of go-kratos/aegis
 // v0.2.0 as published, for services that migrate and want the same numbers first.
 //
-//   - maxPass is the largest number of completions in one of 100 buckets over 10 s,
+//   - maxPass is the largest number of completions in one of 100 buckets over 10 s ([WithWindow]),
 //     minRT the smallest mean duration of a bucket in whole milliseconds, rounded
 //     up. Both are 1 where they are unknown.
 //   - While the processor is used to 80 % or more, and within 1 s of the first
@@ -30,18 +31,22 @@ import (
 //
 // Unlike the original it does not learn from cancellations and fast failures.
 //
-// It takes the option [WithSignal] (default: [signal.CPU]), whose level 1 replaces the
-// 80 %.
+// Options: [WithSignal] (default: [signal.CPU]), whose level 1 replaces the 80 %, and [WithWindow]
+// (default: 10 s in 100 buckets, of at most 1 s each).
 //
 // Do not use it for new services. Its average needs 16 s of a busy processor to
 // pass 80 %, when its memory of durations, 10 s, holds nothing but overload. [BBR]
-// is the same idea without these faults.
+// smooths over 500 ms, and keeps the response time from before the overload.
 func CompatKratos(opts ...adaptive.Option) adaptive.Strategy {
-	set, err := wiring.Read("CompatKratos", opts, "WithSignal")
+	set, err := wiring.Read("CompatKratos", opts, "WithSignal", "WithWindow")
 	if err != nil {
 		return invalid{err}
 	}
+	w := wiring.Get(set, "WithWindow", windowSize{10 * time.Second, 100})
 	s, err := signalOf(set)
+	if err = errors.Join(err, checkWindow(w.span, w.buckets)); err == nil && w.span > time.Duration(w.buckets)*time.Second {
+		err = fmt.Errorf("a bucket of %v in %d is longer than 1s", w.span, w.buckets)
+	}
 	if err != nil {
 		return invalid{fmt.Errorf("CompatKratos: %w", err)}
 	}
@@ -49,15 +54,13 @@ func CompatKratos(opts ...adaptive.Option) adaptive.Strategy {
 	return &kratos{
 		machine: set.Machine(),
 		signal:  s,
-		pass:    newWindow(kratosSpan, kratosBuckets, 1, at),
-		rt:      newWindow(kratosSpan, kratosBuckets, 1, at),
+		pass:    newWindow(w.span, w.buckets, 1, at),
+		rt:      newWindow(w.span, w.buckets, 1, at),
 		level:   smooth{tau: -float64(kratosEvery) / math.Log(kratosDecay), at: at, known: true},
 	}
 }
 
 const (
-	kratosSpan     = 10 * time.Second
-	kratosBuckets  = 100
 	kratosEvery    = int64(500 * time.Millisecond)
 	kratosDecay    = 0.95 // per kratosEvery
 	kratosCoolDown = int64(time.Second)
@@ -74,6 +77,7 @@ type kratos struct {
 	rt      *Window      // in milliseconds
 	hot     atomic.Bool  // the level is at least 1
 	dropped atomic.Int64 // first denial of this episode, 0: none
+	last    atomic.Int64 // last one, 0: none
 	next    atomic.Int64
 
 	mu    sync.Mutex // guards level
@@ -124,6 +128,7 @@ func (k *kratos) Finished(at, _ time.Duration, _ int64, _ algo.Outcome) { k.upda
 
 // Denied implements [adaptive.Follower].
 func (k *kratos) Denied(at time.Duration, _, _ int64, _ algo.Cause) {
+	k.last.Store(int64(at))
 	if k.hot.Load() && k.dropped.Load() == 0 {
 		k.dropped.CompareAndSwap(0, int64(at))
 	}
@@ -149,6 +154,9 @@ func (k *kratos) State() adaptive.State {
 	s := adaptive.State{
 		Name: "kratos", Limit: k.Limit(), Signal: k.signal.String(), Level: k.level.value, Known: known,
 	}
+	at := k.machine.Now()
+	k.rt.turn(at)
+	s.Estimate = k.pass.state(at, k.rt.minRT.Load()*int64(time.Millisecond), k.last.Load())
 	if s.Limit < wiring.NoLimit {
 		s.Overloaded, s.Cause = true, s.Signal
 	}

@@ -2,14 +2,15 @@
 // [adaptive.RunQueue] and [adaptive.Fixed].
 //
 //   - [BBR] limits only while a signal shows overload, or while a dependency hangs.
-//   - [Gradient2], [Vegas] and [AIMD] follow response times and failures, without a signal.
+//   - [Gradient2] and [Vegas] follow response times, without a signal.
+//   - [AIMD] follows the rejections of a dependency.
 //   - [CompatKratos] is for migration from go-kratos.
 //
 // [adaptive.Min] combines strategies. A constructor returns the strategy alone; [adaptive.New]
 // reports its invalid options. A strategy belongs to one limiter.
 //
 // A failure is a sample only if it took at least as long as a success usually does, because a
-// dependency that rejects within microseconds is not fast. BBR and CompatKratos count requests:
+// dependency that rejects within microseconds is not fast; for AIMD every failure is one. BBR and CompatKratos count requests:
 // a cost above 1 counts as 1. For the others a request of cost n is n units in flight.
 package strategy
 

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/internal/machine"
 	"github.com/sluice-go/sluice/internal/window"
 )
@@ -29,6 +30,7 @@ type Window struct {
 	maxPass    atomic.Int64
 	maxRate    atomic.Uint64 // a float: units per second
 	minRT      atomic.Int64
+	samples    atomic.Int64
 }
 
 const (
@@ -81,6 +83,16 @@ func (w *Window) MinRT() time.Duration {
 	return time.Duration(w.minRT.Load())
 }
 
+// state is the estimate at an instant, with a response time, and the instant of the last denial, 0: none.
+func (w *Window) state(at, rt, dropped int64) *adaptive.Estimate {
+	w.turn(at)
+	e := &adaptive.Estimate{MaxPass: w.maxPass.Load(), MinRT: time.Duration(rt), Samples: w.samples.Load()}
+	if dropped > 0 {
+		e.LastDrop = max(time.Duration(at-dropped), 1)
+	}
+	return e
+}
+
 func (w *Window) rate() float64 { return math.Float64frombits(w.maxRate.Load()) }
 
 func (w *Window) addAt(at, rtt int64) {
@@ -106,11 +118,12 @@ func (w *Window) turn(at int64) {
 // estimate goes through the buckets before last, oldest first, merges neighbors
 // until they have enough samples, and keeps the best.
 func (w *Window) estimate(last int64) {
-	var pass, n, sum, spans int64
+	var pass, n, sum, spans, samples int64
 	rate, minRT := 0.0, int64(math.MaxInt64)
 	for i := last - int64(w.Len()) + 1; i < last; i++ {
 		b := w.At(i)
 		count := b.N.Load()
+		samples += count
 		if n == 0 && count == 0 {
 			continue
 		}
@@ -127,6 +140,7 @@ func (w *Window) estimate(last int64) {
 		minRT = 0
 	}
 	w.maxPass.Store(pass)
+	w.samples.Store(samples)
 	w.maxRate.Store(math.Float64bits(rate))
 	w.minRT.Store(minRT)
 }

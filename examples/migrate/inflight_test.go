@@ -37,6 +37,10 @@ func TestKratos(t *testing.T) {
 	}
 	_ = bbr.NewLimiter(bbr.WithCPUThreshold(900))
 	_ = strategy.BBR(strategy.WithSignal(signal.CPU(signal.Threshold(0.9))))
+	_ = bbr.NewLimiter(bbr.WithWindow(5*time.Second), bbr.WithBucket(50))
+	gate := algo.Must(adaptive.New(strategy.CompatKratos(strategy.WithWindow(5*time.Second, 50))))
+	_ = limiter.Stat()
+	require.NotNil(t, gate.Explain().Strategies[0].Estimate)
 }
 
 func TestFailsafe(t *testing.T) {

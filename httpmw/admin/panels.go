@@ -45,6 +45,7 @@ type strategyState struct {
 	Signal     string  `json:"signal"`
 	Level      float64 `json:"level"`
 	Known      bool    `json:"known"`
+	Estimate   string  `json:"estimate"` // of strategies that keep one
 }
 
 // processState is the state of the scheduler of this process.
@@ -65,7 +66,11 @@ func (s *state) addAdaptive(c *config) {
 			st.Pace = float64(e.Limit) / e.RTT.Seconds()
 		}
 		for _, p := range e.Strategies {
-			st.Parts = append(st.Parts, strategyState{p.Name, p.Limit, p.Overloaded, p.Cause, p.Signal, p.Level, p.Known})
+			estimate := ""
+			if p.Estimate != nil {
+				estimate = p.Estimate.String()
+			}
+			st.Parts = append(st.Parts, strategyState{p.Name, p.Limit, p.Overloaded, p.Cause, p.Signal, p.Level, p.Known, estimate})
 		}
 		st.InFlights, st.Limits = l.gauge.read(s.From, s.To)
 		hideNoLimit(st.Limits)

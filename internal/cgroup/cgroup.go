@@ -208,12 +208,12 @@ func (g Group) Used() (seconds float64, ok bool) {
 	return 0, false
 }
 
-// Memory is the memory that the group uses, without the file cache that the kernel can
-// drop, and its limit, in bytes; false if it is not limited.
+// Memory is the memory that the group uses, without the file cache, which the kernel can drop
+// whether it was read lately (active) or not, and its limit, in bytes; false if it is not limited.
 func (g Group) Memory() (used, most float64, ok bool) {
-	names := [...]string{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
+	names := [...]string{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_"}
 	if g.v2 {
-		names = [...]string{"memory.max", "memory.current", "inactive_file"}
+		names = [...]string{"memory.max", "memory.current", ""}
 	}
 	most, limited := g.Number(names[0])
 	used, known := g.Number(names[1])
@@ -221,6 +221,7 @@ func (g Group) Memory() (used, most float64, ok bool) {
 	if !limited || !known || most <= 0 || most >= none {
 		return 0, 0, false
 	}
-	droppable, _ := g.Stat("memory.stat", names[2])
-	return max(used-droppable, 0), most, true
+	active, _ := g.Stat("memory.stat", names[2]+"active_file")
+	inactive, _ := g.Stat("memory.stat", names[2]+"inactive_file")
+	return max(used-active-inactive, 0), most, true
 }

@@ -74,7 +74,7 @@ class Adaptive extends Panel {
 		else this.mark("has room", "good");
 		this.drawing.show({ "in-flight": history.a, limit: history.b });
 		this.parts.replaceChildren(...a.strategies.map((s) => el("tr", {}, el("td", {}, s.name), el("td", {}, number(s.limit)),
-			el("td", {}, ...signal(s)))));
+			el("td", {}, ...signal(s), s.estimate ? el("small", {}, " " + s.estimate) : null))));
 		this.shares.hidden = !a.tenants.length;
 		this.tenants.replaceChildren(...a.tenants.map((t) => el("tr", {}, el("td", { class: "mono" }, t.hash || "no key", t.key ? el("small", {}, " " + t.key) : null),
 			...[t.asked, t.admitted, t.served].map((v) => el("td", {}, percent(v))))));
