@@ -120,11 +120,8 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 	if !s.lockFree {
 		return s.updateLocked(key, at, f)
 	}
-	id, w, all := uint64(0), &s.unkeyed.slot, &s.unkeyed.accounts
-	if key != "" {
-		id = s.keys.hash(key)
-		w = s.keys.find(id)
-	}
+	id, w := s.slotOf(key)
+	all := &s.unkeyed.accounts
 	a := all.of(id)
 	current := int64(tombstone) // a word that was loaded before the reading
 	switch now = at; {
@@ -148,10 +145,10 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 			current, now = word, max(now, s.Clock.Now())
 		}
 		next, _, ok := f(State[S]{any(word).(S), id, mark, all}, now)
-		if !ok {
-			if word == current {
-				return now, Unchanged
-			}
+		switch {
+		case !ok && word == current:
+			return now, Unchanged
+		case !ok:
 			at = Fresh
 			continue
 		}
@@ -168,6 +165,15 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 			return now, Updated
 		}
 	}
+}
+
+// slotOf is the hash of a key, and the slot in which it may be.
+func (s *Store[S, V]) slotOf(key string) (id uint64, w *slot) {
+	if key == "" {
+		return 0, &s.unkeyed.slot
+	}
+	id = s.keys.hash(key)
+	return id, s.keys.find(id)
 }
 
 // insert looks for the slot of a key again, and applies f if it has none; if that has
