@@ -55,7 +55,7 @@ var rings = map[string]struct {
 	"distributed/rules":       {ring2, "internal/warning"},
 	"internal/pacing":         {ring2, "internal/serverwait algo/learn"}, // of both clients
 	"httpmw/client":           {ring2, "internal/pacing internal/serverwait algo/learn"},
-	"httpmw/early":            {ring2, ""},
+	"httpmw/early":            {ring2, "internal/warning"},
 	"httpmw/hints":            {ring2, "internal/class"},
 	"httpmw/metered":          {ring2, "algo/meter internal/warning"},
 	"httpmw/rpc":              {ring2, ""},

@@ -97,26 +97,38 @@ func (k *KeyedLimiter) Acquire(ctx context.Context, key string, n int64) (lease 
 	}
 	limit := k.limitFor(ctx, key)
 	inFlight, timed, fits, room := k.enter(key, n, limit)
-	lease.Limit, lease.Remaining = limit, max(limit-inFlight, 0)
+	k.decide(&lease.Decision, key, n, limit, inFlight, fits, room)
+	h := algo.Handle{Key: key, N: n} // of 0 units too: Settle may take slots
+	if timed {
+		h.At = machine.Real{}.Now()
+	}
+	return algo.NewLease(lease.Decision, k, h), nil
+}
+
+// Peek answers as Acquire does, and takes no slot; see [algo.Peeker].
+func (k *KeyedLimiter) Peek(ctx context.Context, key string, n int64) (d algo.Decision, err error) {
+	if n < 0 {
+		return d, fmt.Errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
+	}
+	limit, inFlight := k.limitFor(ctx, key), int64(k.InFlight(key))
+	room := n == 0 || inFlight > 0 || k.keys.Load() < k.maxKeys
+	k.decide(&d, key, n, limit, inFlight, n == 0 || n <= limit-inFlight, room)
+	return d, nil
+}
+
+// decide is the answer for n units to a key with that many in flight.
+func (k *KeyedLimiter) decide(d *algo.Decision, key string, n, limit, inFlight int64, fits, room bool) {
+	d.Limit, d.Remaining = limit, max(limit-inFlight, 0)
 	switch {
 	case n > limit:
-		lease.Reason, lease.RetryAfter = algo.Never, algo.Forever
+		d.Reason, d.RetryAfter = algo.Never, algo.Forever
 	case !fits:
-		k.deny(&lease.Decision, blame(key), cause.Limit, inFlight, inFlight+n-limit)
+		k.deny(d, blame(key), cause.Limit, inFlight, inFlight+n-limit)
 	case !room:
-		k.deny(&lease.Decision, algo.Overload, cause.Keys, k.keys.Load(), 1)
-	case n == 0:
-		lease.Allowed = true
-		lease = algo.NewLease(lease.Decision, k, algo.Handle{Key: key}) // Settle may take slots
+		k.deny(d, algo.Overload, cause.Keys, k.keys.Load(), 1)
 	default:
-		lease.Allowed = true
-		h := algo.Handle{Key: key, N: n}
-		if timed {
-			h.At = machine.Real{}.Now()
-		}
-		lease = algo.NewLease(lease.Decision, k, h)
+		d.Allowed = true
 	}
-	return lease, nil
 }
 
 // blame is the reason of a denial of key: all callers share the empty one.

@@ -87,25 +87,46 @@ func TestClockAgreesWithTheSystem(t *testing.T) {
 	})
 }
 
-// TestClockThatJumps: whatever the clock reads, a key has its burst and what the rate gives for
-// the steps forward. A step back takes no time, a long one forward forgets everything.
+// TestW1_W2_ClockBackAndForth: a log is replayed whose lines go two hours back and forth. Nothing is
+// admitted twice for one second.
+func TestW1_W2_ClockBackAndForth(t *testing.T) {
+	for _, text := range clocked {
+		clock := fakes.ClockAt(time.Date(2026, 10, 24, 23, 59, 59, 0, time.UTC))
+		l, step, units := onClock(t, text, clock.Now), 2*time.Hour, 0
+		for range 1000 {
+			if l.Allow("k", 1) {
+				units++
+			}
+			clock.Advance(step)
+			step = -step
+		}
+		require.LessOrEqual(t, units, 12, text) // at most 4 at once, and 4 in each hour
+	}
+}
+
+// TestClockThatJumps: whatever the clock reads, a key has its burst and what the rate gives from
+// the first reading to the latest. A long step forward forgets everything.
 func TestClockThatJumps(t *testing.T) {
 	clock, random := fakes.ClockAt(time.Time{}), rand.New(rand.NewPCG(3, 4))
 	l := onClock(t, "60/h", clock.Now)
-	forward, spent := time.Duration(0), time.Duration(0)
+	at, latest, spent := time.Duration(0), time.Duration(0), time.Duration(0)
 	for range 10_000 {
 		d := time.Duration(random.NormFloat64() * float64(time.Hour))
 		clock.Advance(d)
-		forward += max(d, 0)
+		at += d
+		latest = max(latest, at)
 		for l.Allow("k", 1) {
 			spent += time.Minute
 		}
-		require.LessOrEqual(t, spent, time.Hour+forward)
+		require.LessOrEqual(t, spent, time.Hour+latest)
 	}
+	require.Greater(t, spent, latest/2)
 	clock.Advance(-200 * 365 * 24 * time.Hour)
 	require.False(t, l.Allow("k", 1))
 	clock.Advance(time.Minute)
-	require.True(t, l.Allow("k", 1), "it goes on from where it was set")
+	require.False(t, l.Allow("k", 1), "before the latest reading")
+	clock.Advance(200*365*24*time.Hour + latest - at)
+	require.True(t, l.Allow("k", 1), "a minute after it")
 	for range 3 {
 		clock.Advance(56 * 365 * 24 * time.Hour) // such as from 1970 to the present
 		require.True(t, l.Allow("k", 60))

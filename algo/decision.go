@@ -7,7 +7,8 @@ import (
 	"github.com/sluice-go/sluice/internal/cause"
 )
 
-// Forever is the RetryAfter of a cost that the limit can never admit.
+// Forever is the RetryAfter of a denial that no wait cures. It is 292 years: sleep with [Sleep] or
+// [Wait], which end with the context, and not with time.Sleep.
 const Forever = time.Duration(math.MaxInt64)
 
 // Decision is the answer to one Acquire, by value.

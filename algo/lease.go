@@ -77,17 +77,24 @@ type Handle struct {
 	State [3]int64 // private to the limiter
 }
 
-// NewLease makes a lease for packages that implement [Limiter]. A nil
-// releaser makes a lease with nothing to release.
+// NewLease makes a lease for packages that implement [Limiter]. A denial, or a nil
+// releaser, makes a lease with nothing to release.
 func NewLease(d Decision, r Releaser, h Handle) Lease {
+	if !d.Allowed {
+		r = nil
+	}
 	return Lease{Decision: d, releaser: r, handle: h}
 }
 
 // FillLease makes l a lease of r in place and returns its handle, to be filled
-// in. The Decision does not change. It is [NewLease] without copying the 128
-// bytes of a Lease, for limiters that decide in some 50 ns (BenchmarkTokenBucket).
+// in. The Decision, which is filled in before, does not change; that of a denial leaves
+// nothing to release. It is [NewLease] without copying the 128 bytes of a Lease, for
+// limiters that decide in some 50 ns (BenchmarkTokenBucket).
 func FillLease(l *Lease, r Releaser) *Handle {
-	l.releaser = r
+	l.releaser = nil
+	if l.Allowed {
+		l.releaser = r
+	}
 	l.handle = Handle{}
 	return &l.handle
 }

@@ -98,9 +98,10 @@ func DenyNew() Option {
 //
 // now must be safe for concurrent use and fast, and must not call the limiter or panic.
 // Elapsed time is that of [time.Time.Sub], so a time with a monotonic reading is followed by that.
-// A step back takes no time; one of more than a year takes a year. Altogether the clock counts
-// for 4.5 years from the call of the constructor. A limiter with a clock of its own takes longer
-// for a decision.
+// A reading before the latest one counts as the latest, so nothing is admitted twice for one
+// second, and a clock that was ahead stands until it gets there again. A step of more than a year
+// takes a year. Altogether the clock counts for 4.5 years from the call of the constructor. A
+// limiter with a clock of its own takes longer for a decision.
 //
 // [Wait], [WaitAll], [Sleep] and the adapters that wait sleep in real time, and look again at
 // least once a second. Where no code takes a clock, testing/synctest needs no option.

@@ -122,7 +122,7 @@ func violated(parts []part) (names []string) {
 func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *refusal, v *verdict) {
 	inflight.Refused(w)
 	h := w.Header()
-	delete(h, "Content-Length")
+	dropForeign(h)
 	values := &[5]string{"no-store", "nosniff", problemType}
 	h["Cache-Control"] = values[0:1:1]
 	h["X-Content-Type-Options"] = values[1:2:2]
@@ -145,11 +145,29 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *ref
 	}
 }
 
+// dropForeign removes the fields that a handler around the limit has set for its own answer: by
+// those of caches one client's denial would be served to all. Content-Encoding stays, as with
+// http.Error, because the writer may be one that compresses.
+func dropForeign(h http.Header) {
+	for name := range h {
+		switch name {
+		case "Cache-Control", "Content-Length", "Content-Range", "Content-Location", "Content-Disposition",
+			"Etag", "Last-Modified", "Expires", "Surrogate-Control":
+			delete(h, name)
+		default:
+			if strings.HasSuffix(name, "-Cache-Control") { // RFC 9213: of each kind of cache
+				delete(h, name)
+			}
+		}
+	}
+}
+
 // abandon ends a request whose context has ended, without a body: the client
 // went away, or a handler around this one has answered. Without the status,
 // net/http would send 200 to a client that is still there.
 func abandon(w http.ResponseWriter) {
 	inflight.Refused(w)
+	dropForeign(w.Header())
 	w.WriteHeader(http.StatusServiceUnavailable)
 }
 

@@ -9,5 +9,5 @@
 // cannot run in such a bubble: set [Bound.RealTime] to skip the checks that need
 // a frozen clock.
 //
-// It is not for in-flight limits, which grant slots, not units.
+// In-flight limits grant slots, not units: [RunInFlight] is for them.
 package algotest

@@ -18,14 +18,23 @@ import (
 //   - on 4xx and 5xx, retry-after-ms, or else x-ms-retry-after-ms and Retry-After.
 //
 // Instants are compared with the Date of the answer if it has one. Malformed
-// fields are ignored.
-func QuotaWait(resp *http.Response) time.Duration {
+// fields are ignored, and those of an answer from a cache (Age above 0) except Retry-After:
+// they are about an earlier call, perhaps of another client.
+func QuotaWait(resp *http.Response) (d time.Duration) {
 	failed := resp.StatusCode >= http.StatusBadRequest
-	d := serverwait.Quota(resp.Header, failed, clockOf(resp.Header))
+	if !fromCache(resp.Header) {
+		d = serverwait.Quota(resp.Header, failed, clockOf(resp.Header))
+	}
 	if failed && len(resp.Header["Retry-After-Ms"]) == 0 {
 		d = max(d, retryAfter(resp.Header))
 	}
 	return d
+}
+
+// fromCache reports whether a cache has kept the answer for a time.
+func fromCache(h http.Header) bool {
+	age := h.Get("Age")
+	return age != "" && age != "0"
 }
 
 // clockOf reads the server's clock: the Date of an answer, or without one this process' clock.
@@ -40,7 +49,7 @@ func clockOf(h http.Header) func() time.Time {
 
 // waitIn is the wait that an answer asks for: on 429 and 503, Retry-After-Ms if it
 // is there; else the longer one of Retry-After on 429 and 503, and of RateLimit
-// where nothing remains.
+// where nothing remains, unless the answer is from a cache.
 func waitIn(resp *http.Response) (d time.Duration) {
 	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
 		if wait, ok := serverwait.Parse(resp.Header.Get("Retry-After-Ms"), "ms"); ok {
@@ -48,13 +57,19 @@ func waitIn(resp *http.Response) (d time.Duration) {
 		}
 		d = retryAfter(resp.Header)
 	}
+	if fromCache(resp.Header) {
+		return d
+	}
 	return max(d, waitUntilMore(resp.Header["Ratelimit"]))
 }
 
 // statedRate is the least rate, in units a second, of the quotas that an answer states; 0 if it
-// states none: q units in w seconds of RateLimit-Policy, unless they count
+// states none, or is from a cache: q units in w seconds of RateLimit-Policy, unless they count
 // bytes, and what remains until the reset in the fields that [QuotaWait] reads.
 func statedRate(resp *http.Response) (perSecond float64) {
+	if fromCache(resp.Header) {
+		return 0
+	}
 	least := func(units, seconds float64) {
 		if rate := units / seconds; units > 0 && seconds > 0 && (perSecond == 0 || rate < perSecond) {
 			perSecond = rate

@@ -286,3 +286,34 @@ func TestTransportHeedsTheServerUnlimited(t *testing.T) {
 		require.ErrorIs(t, err, algo.ErrWait)
 	})
 }
+
+// TestAnswersFromACache: the fields of an answer that a cache has kept are about another call.
+// Retry-After of a denial is obeyed, and the fields of a cache that passes the server's answer on.
+func TestAnswersFromACache(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		age    string
+		fields []string
+		waits  bool
+	}{
+		{200, "30", []string{"Ratelimit", `"a";r=0;t=3600`, "Ratelimit-Policy", `"a";q=1;w=3600`}, false},
+		{200, "30", []string{"X-Ratelimit-Remaining", "0", "X-Ratelimit-Reset", "3600"}, false},
+		{404, "30", []string{"X-Ratelimit-Remaining", "0", "X-Ratelimit-Reset", "3600"}, false},
+		{200, "0", []string{"Ratelimit", `"a";r=0;t=3600`}, true},
+		{200, "", []string{"X-Ratelimit-Remaining", "0", "X-Ratelimit-Reset", "3600"}, true},
+		{429, "30", []string{"Retry-After", "3600"}, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			server := reply(c.status, append(c.fields, "Age", c.age)...)
+			tr := client.Transport(server, unlimited(t), keyfunc.Global(), client.WithServerWait(client.QuotaWait))
+			start := time.Now()
+			for range 2 {
+				resp, err := tr.RoundTrip(outgoing(t.Context(), "http://a"))
+				if err == nil {
+					require.NoError(t, resp.Body.Close())
+				}
+			}
+			require.Equal(t, c.waits, time.Since(start) > 0, "%+v", c)
+		})
+	}
+}

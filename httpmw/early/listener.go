@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // Listener denies requests at the socket. It is for services whose handlers need hardly more processor
 // time than a denial by httpmw.Limit. Measure whether it gains something there.
 type Listener struct {
 	net.Listener
+	server  *http.Server
 	limiter algo.Limiter
 	exempt  []string
 	timeout time.Duration
@@ -45,7 +47,9 @@ type Listener struct {
 // only. Name the paths that must be reached under overload: health checks, metrics,
 // administration.
 //
-// A limit on trial ([algo.Shadow]) denies nothing.
+// A limit on trial ([algo.Shadow]) denies nothing. A server with unencrypted HTTP/2 enabled
+// ([http.Protocols]) looks for its preface before a request, so nothing is denied there; that is
+// logged once, with the code early.unencrypted_http2.
 //
 // No event reports these denials, since nothing of the request is known; see
 // [Listener.Denied]. The limiter counts them as arrivals.
@@ -78,7 +82,7 @@ func NewListener(srv *http.Server, ln net.Listener, l algo.Limiter, exempt ...st
 			before(conn, state)
 		}
 	}
-	return &Listener{Listener: ln, limiter: l, exempt: exempt, timeout: timeout}
+	return &Listener{Listener: ln, server: srv, limiter: l, exempt: exempt, timeout: timeout}
 }
 
 // Denied is the number of requests that were answered at the socket.
@@ -93,8 +97,18 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if _, encrypted := conn.(*tls.Conn); encrypted {
 		return conn, nil // the server looks at its type
 	}
+	if p := l.server.Protocols; p != nil && p.UnencryptedHTTP2() {
+		warnPreface.Log()
+		return conn, nil
+	}
 	return &serverConn{Conn: conn, listener: l}, nil
 }
+
+var warnPreface = &warning.Once{Line: warning.Line{
+	Code:    "early.unencrypted_http2",
+	Message: "httpmw/early: the server has unencrypted HTTP/2 enabled, so nothing is denied at the socket",
+	Do:      "serve HTTP/2 without TLS by another server, or remove the listener",
+}}
 
 // overloaded reports whether a request would be denied: a limit on trial denies none.
 func (l *Listener) overloaded() bool {

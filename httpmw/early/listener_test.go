@@ -2,9 +2,11 @@ package early_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"strings"
@@ -251,4 +253,34 @@ func TestListenerDeniesNothingForALimitOnTrial(t *testing.T) {
 		require.Equal(t, row.status, resp.StatusCode, name)
 		require.EqualValues(t, row.status/503, listener.Denied(), name)
 	}
+}
+
+// TestUnencryptedHTTP2: the server reads the preface of HTTP/2 by itself, so the listener denies
+// nothing, serves all, and says so once.
+func TestUnencryptedHTTP2(t *testing.T) {
+	var out bytes.Buffer
+	early.ResetWarnings()
+	writer := log.Writer()
+	log.SetOutput(&out)
+	t.Cleanup(func() { log.SetOutput(writer) })
+	full := new(gauge)
+	full.full.Store(true)
+	srv := &http.Server{Handler: ok, Protocols: new(http.Protocols)}
+	srv.Protocols.SetHTTP1(true)
+	srv.Protocols.SetUnencryptedHTTP2(true)
+	listener, addr := serveEarly(t, srv, full)
+	for range 3 {
+		c, err := net.Dial("tcp", addr)
+		require.NoError(t, err)
+		in := bufio.NewReader(c)
+		for range 3 {
+			status, body := exchange(t, c, in, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			require.Equal(t, http.StatusOK, status)
+			require.Equal(t, "served", body)
+		}
+		require.NoError(t, c.Close())
+	}
+	require.Zero(t, listener.Denied())
+	log.SetOutput(writer)
+	require.Equal(t, 1, strings.Count(out.String(), "code=early.unencrypted_http2"), out.String())
 }

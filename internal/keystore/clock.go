@@ -57,9 +57,9 @@ func (c *Clock) Wall() (wall time.Time, now int64) {
 // system is Now of the system's clock; it is inlined.
 func (c *Clock) system() int64 { return ToTicks(time.Since(c.Start)) }
 
-// given is a clock that a user has given. Its ticks never go back: a step back takes no
-// time, and time goes on from there. A step of more than a year takes a year, in which every
-// limit has forgotten everything.
+// given is a clock that a user has given. A reading before the latest one counts as the
+// latest. A step of more than a year takes a year, in which every limit has forgotten
+// everything.
 type given struct {
 	now    func() time.Time
 	mu     sync.Mutex
@@ -73,12 +73,14 @@ func (g *given) read() (wall time.Time, now int64) {
 	g.mu.Lock() // before the reading: one that is late would be a step back
 	defer g.mu.Unlock()
 	t := g.now()
-	g.ticks += ToTicks(min(max(t.Sub(g.latest), 0), mostStep))
+	if step := t.Sub(g.latest); step >= 0 {
+		g.latest = t
+		g.ticks += ToTicks(min(step, mostStep))
+	}
 	if g.ticks < 0 {
 		g.ticks = ToTicks(mostTicks)
 	}
-	g.latest = t
-	return t.Round(0), g.ticks
+	return g.latest.Round(0), g.ticks
 }
 
 // Reading is one reading for several clocks. The zero Reading is still to be taken.

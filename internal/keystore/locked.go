@@ -33,11 +33,16 @@ func (s *Store[S, V]) updateLocked(key string, at int64, f func(State[S], int64)
 	return now, r
 }
 
-// updateHeld applies f to the value of a slot that is locked, and unlocks it.
+// updateHeld applies f to the value of a slot that is locked, and unlocks it. The clock is read
+// under the lock, unless f changes the value at a reading that the caller has.
 func (s *Store[S, V]) updateHeld(w *slot, was int64, v *V, at int64, f func(State[S], int64) (S, int64, bool)) (int64, Result) {
-	if at == Fresh {
-		at = s.Clock.Now()
+	if at > Now {
+		if _, expiry, ok := f(s.state(v, w.id.Load()), at); ok {
+			w.word.Store(live(expiry))
+			return at, Updated
+		}
 	}
+	at = max(at, s.Clock.Now())
 	_, expiry, ok := f(s.state(v, w.id.Load()), at)
 	if !ok {
 		w.word.Store(was)

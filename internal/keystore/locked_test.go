@@ -153,8 +153,10 @@ func TestLockedLateReading(t *testing.T) {
 		known := fill(s, "other", s.Clock.Now(), 1000)[3]
 		now, _ := s.Update(evicted, late, unchanged)
 		require.Equal(t, s.Clock.Now(), now)
-		now, _ = s.Update(known, late, unchanged)
+		now, _ = s.Update(known, late, func(st State[*pair], at int64) (*pair, int64, bool) { return st.State, at + 1<<40, true })
 		require.Equal(t, late, now, "a live key knows its own past")
+		now, _ = s.Update(known, late, unchanged)
+		require.Equal(t, s.Clock.Now(), now, "a denial is not older than the state")
 		now, _ = s.Update(known, Fresh, unchanged)
 		require.Equal(t, s.Clock.Now(), now)
 	})

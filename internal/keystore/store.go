@@ -84,7 +84,7 @@ func (s State[S]) Valid(mark int64) bool { return s.accounts.of(s.ID).valid(s.ID
 const (
 	// Fresh makes Update read the clock after the state.
 	Fresh = math.MinInt64
-	// Now makes it read the clock before.
+	// Now lets it read the clock before the state, which shortens the time between load and swap.
 	Now = Fresh + 1
 )
 
@@ -106,31 +106,31 @@ const (
 //
 // The instant of the decision:
 //   - at is a reading of the clock: that reading;
-//   - at is [Now]: a reading taken before the state is loaded;
-//   - at is [Fresh]: a reading taken after it;
+//   - at is [Now]: a new reading;
+//   - at is [Fresh]: a reading taken after the state is loaded;
 //   - the key is absent: always a new reading, because its word may have expired since
 //     the earlier one.
+//
+// Where f changes nothing, which is a denial or a look, the reading is not older than the
+// state: otherwise it would deny what others have charged for a later instant.
 //
 // f may run several times. A value is locked while f runs, so f must not block, call
 // out or panic.
 func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64) (next S, expiry int64, ok bool)) (now int64, r Result) {
-	switch {
-	case at != Now:
-	case s.Clock.given == nil:
-		at = s.Clock.system()
-	default:
-		at = s.Clock.Now()
-	}
 	if !s.lockFree {
 		return s.updateLocked(key, at, f)
 	}
-	id, w, all := uint64(0), &s.unkeyed.slot, &s.unkeyed.accounts
-	if key != "" {
-		id = s.keys.hash(key)
-		w = s.keys.find(id)
-	}
+	id, w := s.slotOf(key)
+	all := &s.unkeyed.accounts
 	a := all.of(id)
-	now = at
+	current := int64(tombstone) // a word that was loaded before the reading
+	switch now = at; {
+	case at != Now:
+	case s.Clock.given == nil:
+		current, now = w.word.Load(), s.Clock.system()
+	default:
+		current, now = w.word.Load(), s.Clock.Now()
+	}
 	for {
 		// The mark before the word, the word before the id: a slot that changed
 		// hands in between shows the new id.
@@ -142,11 +142,15 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 			continue
 		}
 		if at == Fresh {
-			now = s.Clock.Now()
+			current, now = word, max(now, s.Clock.Now())
 		}
 		next, _, ok := f(State[S]{any(word).(S), id, mark, all}, now)
-		if !ok {
+		switch {
+		case !ok && word == current:
 			return now, Unchanged
+		case !ok:
+			at = Fresh
+			continue
 		}
 		interleave.Point()
 		switch to := any(next).(int64); {
@@ -161,6 +165,15 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 			return now, Updated
 		}
 	}
+}
+
+// slotOf is the hash of a key, and the slot in which it may be.
+func (s *Store[S, V]) slotOf(key string) (id uint64, w *slot) {
+	if key == "" {
+		return 0, &s.unkeyed.slot
+	}
+	id = s.keys.hash(key)
+	return id, s.keys.find(id)
 }
 
 // insert looks for the slot of a key again, and applies f if it has none; if that has

@@ -243,7 +243,9 @@ func TestAbsentKeyGetsAFreshReading(t *testing.T) {
 		now, _ := s.Update("new", old, func(st State[int64], now int64) (int64, int64, bool) { return now + 100, 0, true })
 		require.Equal(t, s.Clock.Now(), now)
 		now, _ = s.Update("new", old, func(State[int64], int64) (int64, int64, bool) { return 0, 0, false })
-		require.Equal(t, old, now)
+		require.Equal(t, s.Clock.Now(), now, "a denial is not older than the state")
+		now, _ = s.Update("new", old, func(st State[int64], _ int64) (int64, int64, bool) { return st.State + 1, 0, true })
+		require.Equal(t, old, now, "a live key knows its own past")
 		now, _ = s.Update("new", Fresh, func(State[int64], int64) (int64, int64, bool) { return 0, 0, false })
 		require.Equal(t, s.Clock.Now(), now)
 	})
@@ -276,7 +278,7 @@ func TestRefundAccount(t *testing.T) {
 		s.Refund(key, first, 1000, take(0, 1700))
 		require.Equal(t, word-1700, load(s, key))
 
-		s.Update(key, 1, func(st State[int64], _ int64) (int64, int64, bool) {
+		s.Update(key, Fresh, func(st State[int64], _ int64) (int64, int64, bool) {
 			require.True(t, st.Valid(first))
 			st.Invalidate()
 			require.False(t, st.Valid(first))
