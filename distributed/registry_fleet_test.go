@@ -92,7 +92,7 @@ func TestHeartbeatsAreCheap(t *testing.T) {
 			redis.call('ZADD', KEYS[1], ARGV[2], id)
 			redis.call('ZADD', KEYS[2], 0, id)
 		end
-		return 1`, 2, "sluice:{::instances}", "sluice:{::instances}:names", instances, time.Now().Add(time.Hour).UnixMilli())
+		return 1`, 2, "sluice:{::instances}", "sluice:{::instances}:names", instances, time.Now().Add(4*time.Second).UnixMilli()) // no later than heartbeats make it
 		server.Do("CONFIG", "RESETSTAT")
 		const beats = 200
 		for range beats {
