@@ -29,6 +29,7 @@ type hold struct {
 	limit    float64
 	at       int64 // instant of the limit; once drained, from which the work in flight is within it
 	drained  bool
+	woke     bool                         // after a hang
 	seen     counts                       // since at
 	was      float64                      // work in flight, or the limit, to compare with:
 	good     float64                      // successes per second then
@@ -43,13 +44,20 @@ type hold struct {
 func (s *sojourn) begin(at int64, limit float64) {
 	h := &s.hold
 	h.limit, h.at, h.drained, h.seen = max(limit, sojournLeast, float64(s.wanted.Load())), at, false, counts{}
-	s.since.Store(math.MaxInt64)
+	if h.cause != cause.Hang { // after which each probe counts
+		s.since.Store(math.MaxInt64)
+	}
 }
 
 // govern judges the limit in force.
 func (s *sojourn) govern(at int64, n float64, c counts) {
 	h := &s.hold
 	h.seen.add(c)
+	if h.cause == cause.Hang && c.fresh > 0 && !h.woke { // new work succeeds, so what still hangs is no queue, but lost
+		h.woke = true
+		s.standing.Reset(at, n+s.standing.Value())
+		return
+	}
 	if h.drained {
 		s.judge(at)
 		return
@@ -57,15 +65,15 @@ func (s *sojourn) govern(at int64, n float64, c counts) {
 	took := float64(at-h.at) / 1e9
 	expected := took * h.rate
 	switch {
-	case h.cause == cause.Hang && c.good > 0: // what still hangs is lost
-		s.standing.Reset(at, n+s.standing.Value())
 	case n < h.limit+1: // the limit in force is rounded up
 		if h.seen.ended >= rateEnds && h.ends == 0 {
 			h.good, h.rate, h.ends = h.seen.good/took, h.seen.ended/took, h.seen.ended
 			h.before.good, h.before.rate = h.good, h.rate
 		}
 		h.drained, h.at, h.seen = true, at, counts{}
-		s.since.Store(at)
+		if h.cause != cause.Hang {
+			s.since.Store(at)
+		}
 	case h.cause != cause.Hang && took >= bearTarget*s.target && expected >= 2*rateEnds && h.seen.ended < drainCollapse*expected:
 		s.standing.Reset(at, n+s.standing.Value()) // the denied work would not have waited for it
 		s.harm(at)

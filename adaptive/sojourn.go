@@ -187,6 +187,9 @@ func (s *sojourn) watch(at int64, n float64, c counts) {
 		s.hold = hold{cause: by, was: n, good: p.good, rate: p.rate}
 		s.hold.before.good, s.hold.before.rate = p.good, p.rate
 		s.begin(at, p.slow*s.goal())
+		if by == cause.Hang {
+			s.since.Store(at)
+		}
 	}
 }
 

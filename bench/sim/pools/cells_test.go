@@ -20,8 +20,10 @@ type Cell struct {
 	Conns   int           // connections of the pool; 0: no bottleneck
 	Service time.Duration // mean time of a connection
 	CV      float64       // coefficient of variation of that time, lognormal; 0: constant
-	Queue   int           // most requests that wait for a connection, the others fail; 0: no bound
-	Hits    float64       // share of the requests that need no connection, and their time
+	Slow    float64       // share of the requests that take Times as long as the others
+	Times   float64
+	Queue   int     // most requests that wait for a connection, the others fail; 0: no bound
+	Hits    float64 // share of the requests that need no connection, and their time
 	HitTime time.Duration
 	Hang    float64           // share of the requests that hang
 	Polls   int               // long polls beside

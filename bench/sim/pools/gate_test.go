@@ -2,6 +2,7 @@ package pools
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/adaptive/strategy"
@@ -30,7 +31,9 @@ func Limiters() []Limiter {
 	of := func(name string, strategy func(w *world, on adaptive.Option) adaptive.Strategy) Limiter {
 		return Limiter{Name: name, make: func(w *world) (gate, error) {
 			on := wiring.OnMachine(w)
-			l, err := adaptive.New(strategy(w, on), append(w.Options, on)...)
+			s := strategy(w, on)
+			w.fuzz = func() { fuzz(w, reflect.ValueOf(s)) }
+			l, err := adaptive.New(s, append(w.Options, on)...)
 			return &limited{l}, err
 		}}
 	}

@@ -72,16 +72,19 @@ func Run(t *testing.T, c Cell, by Limiter, client Client, seed uint64) (rows []R
 	t.Helper()
 	play := func(t *testing.T) {
 		w := &world{
-			Cell: &c, Client: client, rng: rand.New(rand.NewPCG(seed, 7)), conns: c.Conns, slow: 1,
+			Cell: &c, Client: client, rng: rand.New(rand.NewPCG(seed, 7)), conns: c.Conns, slow: 1, living: map[*request]bool{},
 		}
 		if by.Bubble {
 			w.sleep = time.Sleep
 		}
-		g, err := by.make(w)
-		if err != nil {
-			t.Fatal(err)
+		w.remake = func() gate {
+			g, err := by.make(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return g
 		}
-		w.gate = g
+		w.gate = w.remake()
 		rows = w.play()
 	}
 	if by.Bubble {

@@ -50,6 +50,10 @@ type world struct {
 	open     int // requests that have not ended
 	most     int
 	tally    *tally
+
+	living map[*request]bool // admitted, and not ended
+	remake func() gate       // a new process
+	fuzz   func()            // nil: the limiter has no state of ours
 }
 
 // request is on its way through the service.
@@ -166,6 +170,13 @@ func (w *world) draw() int64 {
 		return math.MinInt64
 	}
 	s := float64(w.Service)
+	if w.Times > 0 { // two classes; Service is the mean of both
+		s /= 1 + w.Slow*(w.Times-1)
+		if w.rng.Float64() < w.Slow {
+			s *= w.Times
+		}
+		return max(int64(s), 1)
+	}
 	if w.CV > 0 {
 		sigma := math.Sqrt(math.Log(1 + w.CV*w.CV))
 		s *= math.Exp(sigma*w.rng.NormFloat64() - sigma*sigma/2)
@@ -200,6 +211,7 @@ func (w *world) process() {
 		w.open--
 		w.gate.gone()
 	} else if r.done = w.gate.enter(r); r.done != nil {
+		w.living[r] = true
 		cost = admitCost + int64(w.cpu)
 	} else {
 		w.deny(r)
@@ -288,6 +300,7 @@ func (w *world) end(r *request, o algo.Outcome) {
 		return
 	}
 	r.ended = true
+	delete(w.living, r)
 	w.open--
 	if r.gone {
 		o = algo.Failed | algo.Untimed
