@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"reflect"
 	"strconv"
 	"sync"
 	"time"
@@ -19,7 +18,6 @@ type aloneConn struct {
 	net.Conn
 	out, in []byte // in: what has come of the reply
 	reply   []int64
-	opened  time.Time
 	sent    time.Time
 
 	cmd  Command // under way
@@ -31,17 +29,9 @@ type aloneConn struct {
 }
 
 func newAloneConn(c net.Conn) *aloneConn {
-	o := &aloneConn{Conn: c, opened: time.Now()}
-	o.sent = o.opened
+	o := &aloneConn{Conn: c}
 	o.cmds[0] = &o.cmd
 	return o
-}
-
-// usable reports whether the connection is open, and younger than the client lets one be.
-func (o *aloneConn) usable(longest, idle time.Duration) bool {
-	unused := time.Since(o.sent)
-	return (longest <= 0 || time.Since(o.opened) < longest) && (idle <= 0 || unused < idle) &&
-		(unused < trusted || alive(o.Conn))
 }
 
 // interruptedBy ends read when ctx ends, until the function that it returns is called.
@@ -146,26 +136,18 @@ func appendWord[W string | []byte](b []byte, w W) []byte {
 	return append(append(b, w...), "\r\n"...)
 }
 
-// hooked reports whether a client has hooks, which see its dials and its commands. go-redis does not
-// say so; a version that keeps them otherwise counts as one with hooks.
-func hooked(c *redis.Client) bool {
-	hooks := reflect.ValueOf(c).Elem().FieldByName("slice") // of the embedded hooksMixin
-	return !hooks.IsValid() || hooks.Kind() != reflect.Slice || hooks.Len() > 0
-}
-
-// ownConns returns connections that are opened as the client would: none where that takes more than its
-// address, TLS, user, database and name, or where its hooks see what is sent.
-func (g goRedis) ownConns() (own aloneConns) {
+// dialer returns a function that opens a connection as the client would: nil where that takes
+// more than its address, TLS, user and database.
+func (g goRedis) dialer() func(context.Context) (net.Conn, error) {
 	c, is := g.client.(*redis.Client)
-	if !is || hooked(c) {
-		return own
+	if !is {
+		return nil
 	}
 	o := c.Options()
 	if o.OnConnect != nil || o.StreamingCredentialsProvider != nil || o.Limiter != nil {
-		return own
+		return nil
 	}
-	own.longest, own.unused = o.ConnMaxLifetime, o.ConnMaxIdleTime
-	own.open = func(ctx context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
 		conn, err := o.Dialer(ctx, o.Network, o.Addr)
 		if err != nil {
 			return nil, err
@@ -179,10 +161,9 @@ func (g goRedis) ownConns() (own aloneConns) {
 		}
 		return conn, conn.SetDeadline(time.Time{})
 	}
-	return own
 }
 
-// greet sends user, password, database and name.
+// greet sends user, password and database.
 func greet(ctx context.Context, conn net.Conn, o *redis.Options) (err error) {
 	user, password := o.Username, o.Password
 	switch {
@@ -202,9 +183,6 @@ func greet(ctx context.Context, conn net.Conn, o *redis.Options) (err error) {
 	}
 	if o.DB > 0 {
 		commands = append(commands, []any{"select", o.DB})
-	}
-	if o.ClientName != "" {
-		commands = append(commands, []any{"client", "setname", o.ClientName})
 	}
 	var answer [256]byte
 	for _, words := range commands {
