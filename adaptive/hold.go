@@ -29,7 +29,7 @@ type hold struct {
 	limit    float64
 	at       int64 // instant of the limit; once drained, from which the work in flight is within it
 	drained  bool
-	woke     bool                         // after a hang
+	woke     bool                         // work that began since a hang has succeeded
 	seen     counts                       // since at
 	was      float64                      // work in flight, or the limit, to compare with:
 	good     float64                      // successes per second then
