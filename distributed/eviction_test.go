@@ -33,11 +33,13 @@ func TestAdvisedEvictionKeepsLimitsInUse(t *testing.T) {
 				server.Do("EVAL", `for i = 1, ARGV[2] do redis.call('SET', ARGV[1] .. i, string.rep('x', 500), 'EX', 86400) end return 1`, 0, name, n)
 			}
 			other("old", 4000)
+			require.Eventually(t, func() bool { // the server's clock of uses has seconds
+				return server.Do("OBJECT", "IDLETIME", "old4000").(int64) >= 2
+			}, 20*time.Second, 10*time.Millisecond)
 			for range 10 {
 				require.True(t, remote(t, slots, "k", 1).Allowed)
 			}
 			server.Do("CONFIG", "SET", "maxmemory-policy", policy, "maxmemory", used(server), "maxmemory-samples", 10)
-			time.Sleep(2 * time.Second) // the server's clock of uses has seconds
 			for i := range 200 {
 				require.False(t, remote(t, slots, "k", 1).Allowed, "10 of 10 are in flight")
 				require.EqualValues(t, 299-i, remote(t, bucket, "k", 1).Remaining)

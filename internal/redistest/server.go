@@ -84,7 +84,7 @@ func (s *Server) Do(args ...any) any {
 }
 
 func (s *Server) do(args ...any) (any, error) {
-	c := redis.NewClient(&redis.Options{Addr: s.Addr(), MaxRetries: -1})
+	c := redis.NewClient(&redis.Options{Addr: s.Addr(), MaxRetries: -1, ReadTimeout: time.Minute})
 	defer func() { _ = c.Close() }()
 	return c.Do(context.Background(), args...).Result()
 }
