@@ -8,7 +8,8 @@
 // all others: each asks Redis about 1.6 times a second what has changed, with a script, which
 // goes to the master as decisions do; after an outage of ten seconds, within six. A rule never
 // goes back to an older version. The last known rules stay in force while Redis is away, and are
-// written again if Redis has lost them. After a change keys keep their debt.
+// written again if Redis has lost them. A rule that is written to Redis by hand is followed too: each call compares
+// 128 of them with their versions. After a change keys keep their debt.
 //
 // An instance that starts while Redis is away knows no rule. Until it has read Redis
 // ([Rules.Loaded]), the limits of [WithLimit] are in force, and rules without one deny.
@@ -49,6 +50,7 @@ type Rules struct {
 	turn   chan struct{} // holds a token while what follows is in use
 	latest int64         // the highest version known
 	sum    int64         // of all versions known
+	rank   int           // from which the next call compares versions with what is written
 }
 
 // maxName bounds the names of rules, and of sets of them.
@@ -111,7 +113,7 @@ func (r *Rules) Put(ctx context.Context, rule string, doc Rule) error {
 	return about(rule, err)
 }
 
-// Delete removes a rule for all instances.
+// Delete removes a rule for all instances. An instance that was cut off from Redis for a week puts it back.
 func (r *Rules) Delete(ctx context.Context, rule string) error {
 	return about(rule, r.sync(ctx, nil, rule, 0, tombstone))
 }

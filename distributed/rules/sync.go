@@ -114,8 +114,13 @@ func (r *Rules) restore(ctx context.Context) error {
 // exchange writes rules and reads the versions above since. It reports whether Redis has all
 // versions that are known here, and no others.
 func (r *Rules) exchange(ctx context.Context, since int64, writes []any) (whole bool, err error) {
+	all, most := since == 0, 500
+	if !r.loaded.Load() {
+		all, most = true, 5000 // from a start to the end in several polls, if it takes that long
+	}
 	for {
-		reply, err := script().Run(ctx, r.store.Client(), r.keys, append([]any{since, r.latest}, writes...)...).Slice()
+		r.rank += 128
+		reply, err := script().Run(ctx, r.store.Client(), r.keys, append([]any{since, r.latest, r.rank, most}, writes...)...).Slice()
 		if err != nil {
 			return false, err
 		}
@@ -128,6 +133,9 @@ func (r *Rules) exchange(ctx context.Context, since int64, writes []any) (whole 
 		}
 		if since >= reply[0].(int64) || len(reply) == 3 {
 			r.loaded.Store(true)
+			if all {
+				r.sum = reply[1].(int64) // with the versions of deleted rules that are forgotten
+			}
 			return reply[0] == r.latest && reply[1] == r.sum&(1<<52-1), nil
 		}
 		writes = nil
