@@ -151,7 +151,8 @@ const (
 
 // WithMissingKey sets the treatment of calls without the identity that the key
 // function looks for ([keyfunc.ErrNoKey]): [Shared], the default, [Skip], or a code, with which
-// they are answered, such as UNAUTHENTICATED. To use another identity instead, see rpckey.Or. For
+// they are answered, such as UNAUTHENTICATED. If nine of ten calls lack it, Shared and Skip log
+// that, with the code keyfunc.no_key. To use another identity instead, see rpckey.Or. For
 // other errors of the key function see [WithFailOpen].
 func WithMissingKey(treatment codes.Code) Option {
 	return shared.MissingKey(int(treatment), int(codes.Canceled), int(codes.Unauthenticated))

@@ -187,7 +187,8 @@ const (
 
 // WithMissingKey sets the treatment of requests without the identity that the
 // key function looks for ([keyfunc.ErrNoKey]): [Shared], the default, [Skip], or a status from
-// 400 to 499, with which they are answered, without Retry-After. RFC 9110 wants a
+// 400 to 499, with which they are answered, without Retry-After. If nine of ten requests lack it,
+// Shared and Skip log that, with the code keyfunc.no_key. RFC 9110 wants a
 // WWW-Authenticate field beside 401: set it in a handler further out. To use another identity
 // instead, see [keyfunc.Or].
 func WithMissingKey(treatment int) Option { return shared.MissingKey(treatment, 400, 499) }

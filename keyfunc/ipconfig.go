@@ -82,13 +82,7 @@ func (c IPConfig) HTTP() (HTTP, error) {
 		if !ok {
 			return "", errNoPeer
 		}
-		if rules.Trusts(peer) {
-			return rules.Client(peer, r.Header[rules.Header]), nil
-		}
-		if rules.MayWarn() {
-			rules.Ignore(r.Header[rules.Header])
-		}
-		return rules.Key(peer), nil
+		return rules.Find(peer, func(name, _ string) []string { return r.Header[name] }), nil
 	}, nil
 }
 

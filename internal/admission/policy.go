@@ -19,6 +19,7 @@ type Policy[C any] struct {
 	Key   func(C) (string, error)
 	Cost  func(C) int64 // nil: 1
 	Index int           // among its Policies
+	keyless
 }
 
 // defaultName describes the limit, if there is one: "100-per-minute",

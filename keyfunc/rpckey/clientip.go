@@ -56,13 +56,7 @@ func FromConfig(c keyfunc.IPConfig) (keyfunc.RPC, error) {
 		if !ok {
 			return "", errNoPeer
 		}
-		if rules.Trusts(a) {
-			return rules.Client(a, metadata.ValueFromIncomingContext(ctx, rules.Metadata)), nil
-		}
-		if rules.MayWarn() {
-			rules.Ignore(metadata.ValueFromIncomingContext(ctx, rules.Metadata))
-		}
-		return rules.Key(a), nil
+		return rules.Find(a, func(_, name string) []string { return metadata.ValueFromIncomingContext(ctx, name) }), nil
 	}, nil
 }
 
