@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-go/sluice/internal/cause"
 )
 
-// Forever is the RetryAfter of a denial that no wait cures. It is 292 years: sleep with [Sleep] or
-// [Wait], which end with the context, and not with time.Sleep.
+// Forever is the RetryAfter of a denial that no wait cures. [Sleep] and [Wait] return [ErrWait] for
+// it; time.Sleep would sleep for 292 years.
 const Forever = time.Duration(math.MaxInt64)
 
 // Decision is the answer to one Acquire, by value.
@@ -37,7 +37,7 @@ type Decision struct {
 	// Remaining is the number of units that would be admitted without delay
 	// after this decision.
 	Remaining int64
-	// RetryAfter is the time after which the same request fits: 0 if it is
+	// RetryAfter, which [Sleep] sleeps out, is the time after which the same request fits: 0 if it is
 	// allowed, Forever if Reason is Never or the key is banned for ever, or if
 	// Reason is Overload and the time left to the request is shorter than it would
 	// take. Of a limit on trial it is the time by which the limit would have put the

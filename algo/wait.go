@@ -152,12 +152,15 @@ func start(ctx context.Context, lease Lease, err error) (Lease, error) {
 	return lease, err
 }
 
-// Sleep sleeps for d. If the context's deadline comes sooner it returns
-// [ErrWait] without a sleep; if the context ends during the sleep it returns the
-// context's error. Adapters use it for a Delay.
+// Sleep sleeps for d: a Delay, or the RetryAfter of a denial before the next attempt. If d is
+// [Forever], or the context's deadline comes sooner, it returns [ErrWait] without a sleep; if the
+// context ends during the sleep it returns the context's error.
 func Sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
+	switch {
+	case d <= 0:
 		return nil
+	case d == Forever:
+		return fmt.Errorf("%w: denied for ever", ErrWait)
 	}
 	if err := inTime(ctx, d); err != nil {
 		return err
