@@ -71,8 +71,9 @@ var (
 // "default" if there is none then or the limiter has no description.
 func WithName(name string) Option { return shared.Name(name) }
 
-// Cost is the number of units that a call costs. 0 charges nothing and is
-// always admitted; a negative cost is rejected with UNAVAILABLE. msg is the
+// Cost is the number of units that a call costs. 0 charges nothing, and is denied only to a key that
+// is banned or finds the table full ([algo.DenyNew]), and by [algo.DenyAll]; a negative cost is rejected
+// with UNAVAILABLE. msg is the
 // request of a unary call, the message of a stream that is charged by message,
 // and nil when a stream is opened. Cost must not keep or change it.
 type Cost func(ctx context.Context, fullMethod string, msg any) int64

@@ -58,8 +58,8 @@ func configure(a admission.Adapter, constructor string, takes []string, opts []O
 // adaptive one, no limit then. Policies of one service need different names.
 func WithName(name string) Option { return shared.Name(name) }
 
-// WithCost sets the cost of a request in units; the default is 1. Zero charges
-// nothing and is always admitted.
+// WithCost sets the cost of a request in units; the default is 1. Zero charges nothing, and is
+// denied only to a key that is banned or finds the table full ([algo.DenyNew]), and by [algo.DenyAll].
 //
 // A negative cost is a mistake that a client may be able to provoke (the
 // ContentLength of a body of unknown length is -1), so it must not be free:

@@ -122,17 +122,17 @@ func readList(lines []string, each func(parameters)) bool {
 }
 
 // retryAfter parses the field (RFC 9110 section 10.2.3): seconds, which some servers send
-// with a fraction, or a date, which is compared with the server's own clock if the answer has a Date.
-func retryAfter(h http.Header) time.Duration {
-	value := h.Get("Retry-After")
-	if wait, ok := serverwait.Parse(value, "s"); ok {
-		return wait
+// with a fraction, or a date, which is compared with the server's own clock if the answer has a Date;
+// the longest of several lines, which a proxy may have added.
+func retryAfter(h http.Header) (d time.Duration) {
+	for _, value := range h["Retry-After"] {
+		if wait, ok := serverwait.Parse(value, "s"); ok {
+			d = max(d, wait)
+		} else if at, err := http.ParseTime(value); err == nil {
+			d = max(d, at.Sub(clockOf(h)()))
+		}
 	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	return at.Sub(clockOf(h)())
+	return d
 }
 
 func wholeSeconds(s int64) time.Duration {

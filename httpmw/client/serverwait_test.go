@@ -100,6 +100,7 @@ func TestTransportHeedsTheServer(t *testing.T) {
 		{"part of a second", reply(429, "Retry-After", "0.5"), 500 * time.Millisecond},
 		{"seconds and a part", reply(503, "Retry-After", "299.997"), 299997 * time.Millisecond},
 		{"a fraction of zeros", reply(429, "Retry-After", "120.0"), 2 * time.Minute},
+		{"two lines", reply(429, "Retry-After", "1", "Retry-After", "60"), time.Minute},
 		{"two points", reply(429, "Retry-After", "1.2.3"), 0},
 		{"a point", reply(429, "Retry-After", "."), 0},
 		{"an exponent", reply(429, "Retry-After", "1e3"), 0},
