@@ -20,7 +20,8 @@ import (
 // charged, and the error is:
 //
 //   - [ErrWait], without a sleep, when the context's deadline comes before admission could, those ahead
-//     in line included, when l denies for overload or for ever, or without a RetryAfter;
+//     in line included, when l denies for overload or for ever, or without a RetryAfter. A limit in
+//     flight waits in its queue: give it one by adaptive.WithQueue;
 //   - [ErrCost] when n can never fit;
 //   - the context's error when the context ends during the sleep.
 func Wait(ctx context.Context, l Limiter, key string, n int64) (Lease, error) {
@@ -103,7 +104,7 @@ func attempt(ctx context.Context, reqs []Request) (lease Lease, wait time.Durati
 	case lease.RetryAfter == Forever && lease.Reason != Overload:
 		err = fmt.Errorf("%w: denied for ever", ErrWait)
 	case lease.Reason == Overload:
-		err = fmt.Errorf("%w: denied for overload", ErrWait)
+		err = fmt.Errorf("%w: denied for overload; adaptive.WithQueue makes a limit in flight wait for a slot", ErrWait)
 	case lease.RetryAfter <= 0:
 		err = fmt.Errorf("%w: denied without a RetryAfter", ErrWait)
 	}

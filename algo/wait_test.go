@@ -57,6 +57,19 @@ func TestSleepOfADenialThatNoWaitCures(t *testing.T) {
 	})
 }
 
+// TestWaitForASlotWithoutAQueue: the error of a wait that cannot help says so, and what helps, and not
+// that the context ends.
+func TestWaitForASlotWithoutAQueue(t *testing.T) {
+	full := algo.Must(adaptive.New(adaptive.Fixed(1)))
+	must(t, full, "k", 1)
+	within, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	_, err := algo.Wait(within, full, "k", 1)
+	require.ErrorIs(t, err, algo.ErrWait)
+	require.ErrorContains(t, err, "adaptive.WithQueue")
+	require.NotContains(t, err.Error(), "context")
+}
+
 // Several limits wait until all fit, in line, and nothing is charged before.
 func TestWaitAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

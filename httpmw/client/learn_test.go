@@ -113,6 +113,35 @@ func TestLearnedLimits(t *testing.T) {
 	}
 }
 
+// TestAHigherLimitIsFound: nine tenths of a limit that has grown tenfold are in use within the time
+// that the guide and package learn state.
+func TestAHigherLimitIsFound(t *testing.T) {
+	for name, fields := range map[string]func(http.Header, *algo.Decision){
+		"no fields": func(http.Header, *algo.Decision) {},
+		"2 seconds": func(h http.Header, d *algo.Decision) {
+			if !d.Allowed {
+				h.Set("Retry-After", "2")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				bucket := algo.Must(algo.NewTokenBucket(algo.PerSecond(30), algo.Burst(6)))
+				p, l := &provider{limit: bucket, fields: fields}, learn.New(algo.Rate{})
+				p.use(t, l, 2*time.Minute)
+				require.NoError(t, bucket.SetRate(algo.PerSecond(300)))
+				require.NoError(t, bucket.SetBurst(60))
+				grown, ok := time.Now(), 0.
+				for ok < 270 {
+					ok, _ = p.use(t, l, 5*time.Second)
+				}
+				t.Log(time.Since(grown))
+				require.Less(t, time.Since(grown), 70*time.Second)
+			})
+		})
+	}
+}
+
 // A denial teaches the limit that was chosen for the request, and no other.
 func TestTheChosenLimitLearns(t *testing.T) {
 	large, small := learn.New(algo.PerSecond(100)), learn.New(algo.PerSecond(10))
