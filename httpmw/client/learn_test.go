@@ -94,6 +94,9 @@ func TestLearnedLimits(t *testing.T) {
 			}
 		}, 26, 4},
 		{"a policy", func(h http.Header, d *algo.Decision) { h.Set("RateLimit-Policy", `"p";q=30;w=1`) }, 29.5, 0},
+		{"a policy of draft 7", func(h http.Header, d *algo.Decision) {
+			h.Set("RateLimit-Policy", "30;w=1, 9000;w=60;comment=\"burst\"")
+		}, 29.5, 0},
 		{"a bucket's rest", func(h http.Header, d *algo.Decision) {
 			h.Set("X-RateLimit-Remaining", strconv.FormatInt(d.Remaining, 10))
 			h.Set("X-RateLimit-Reset", d.ResetAfter.String())

@@ -125,6 +125,15 @@ func TestTransportHeedsTheServer(t *testing.T) {
 		{"nothing remains of one of two", reply(200, "RateLimit", `"a";r=1;t=70, "b";r=0;t=7`), 7 * time.Second},
 		{"two lines", reply(200, "RateLimit", `"a";r=1;t=70`, "RateLimit", `"b";r=0;t=7`), 7 * time.Second},
 		{"the longer one", reply(429, "RateLimit", `"a";r=0;t=7`, "Retry-After", "3"), 7 * time.Second},
+		{"403", reply(403, "Retry-After", "7"), 7 * time.Second},
+		{"403 without a wait", reply(403), 0},
+		{"draft 7", reply(200, "RateLimit", "limit=100, remaining=0, reset=7"), 7 * time.Second},
+		{"draft 7, on lines", reply(200, "RateLimit", "limit=100;w=60, remaining=0", "RateLimit", "reset=7"), 7 * time.Second},
+		{"draft 7, something remains", reply(200, "RateLimit", "limit=100, remaining=1, reset=7"), 0},
+		{"draft 7, broken", reply(200, "RateLimit", "limit=100, remaining=0, reset=7,"), 0},
+		{"draft 6", reply(200, "RateLimit-Limit", "100", "RateLimit-Remaining", "0", "RateLimit-Reset", "7"), 7 * time.Second},
+		{"draft 6, something remains", reply(200, "RateLimit-Limit", "100", "RateLimit-Remaining", "1", "RateLimit-Reset", "7"), 0},
+		{"draft 6, from a cache", reply(200, "Age", "1", "RateLimit-Remaining", "0", "RateLimit-Reset", "7"), 0},
 		{"broken field", reply(200, "RateLimit", `"a";r=0;t=7, !`), 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
