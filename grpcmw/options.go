@@ -89,7 +89,7 @@ func (f Cost) ofCall() func(call) int64 {
 }
 
 // WithSkip lets calls for which skip is true pass unlimited, without an event. The
-// default is none; see also [WithExempt].
+// default is none; see also [WithExempt], and rpckey.Within for the addresses of some networks.
 func WithSkip(skip func(ctx context.Context, fullMethod string) bool) Option {
 	return newOption("WithSkip", func(s *settings) error {
 		s.Own.skip = skip

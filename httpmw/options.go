@@ -69,7 +69,8 @@ func WithName(name string) Option { return shared.Name(name) }
 func WithCost(cost func(*http.Request) int64) Option { return shared.Cost(cost) }
 
 // WithSkip lets requests for which skip is true pass unlimited, without
-// fields and without an event. The default is none.
+// fields and without an event. The default is none. [keyfunc.IPConfig.Within] makes one for the
+// addresses of some networks.
 func WithSkip(skip func(*http.Request) bool) Option {
 	return newOption("WithSkip", func(s *settings) error {
 		s.Own.skip = skip

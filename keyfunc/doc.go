@@ -22,6 +22,7 @@
 //	several of these together                    Join(...)                       Join(...)
 //	the first of these that a request has        Or(...)                         Or(...)
 //	one limit for all requests                   Global()                        Global()
+//	no limit for some networks (WithSkip)        IPConfig.Within(prefixes...)    Within(config, prefixes...)
 //
 // # The address of a client
 //

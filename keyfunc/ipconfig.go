@@ -86,6 +86,26 @@ func (c IPConfig) HTTP() (HTTP, error) {
 	}, nil
 }
 
+// Within makes the function that tells for httpmw.WithSkip whether the client of a request, as HTTP finds
+// it, has an address in one of the networks: such clients are not limited.
+//
+//	httpmw.WithSkip(algo.Must(keyfunc.IPConfig{Trusted: proxies}.Within(office, probes)))
+//
+// Like Trusted, the networks ignore host bits, and IPv4 inside IPv6 is IPv4; IPv4Bits and IPv6Bits do not
+// matter. A client whose address is unreadable, or not known, is in none. No client can claim a network
+// by a header, unless the proxies trusted are too many. It fails as HTTP does, without a network, and on
+// networks that hold all of IPv4 or IPv6.
+func (c IPConfig) Within(networks ...netip.Prefix) (func(*http.Request) bool, error) {
+	within, err := clientip.Within(clientip.Config(c), networks)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *http.Request) bool {
+		peer, ok := requestPeer(r)
+		return ok && within.Have(peer, func(name, _ string) []string { return r.Header[name] })
+	}, nil
+}
+
 // requestPeer is the other end of the connection of a request.
 //
 // The address of the listener decides whether that is a Unix socket: a client

@@ -1,6 +1,8 @@
 package clientip
 
 import (
+	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -8,22 +10,32 @@ import (
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
-// Find is the key of the client of a request from a peer. lines returns those of a header, which has
-// one name in net/http and one in gRPC.
-func (r *Rules) Find(peer Address, lines func(header, metadata string) []string) string {
+// Lines returns those of a header, which has one name in net/http and one in gRPC.
+type Lines func(header, metadata string) []string
+
+// Find is the key of the client of a request from a peer.
+func (r *Rules) Find(peer Address, lines Lines) string {
+	client, ok := r.client(peer, lines)
+	if !ok {
+		return keytext.Hop.With(r.Key(peer))
+	}
+	return r.Key(client)
+}
+
+// client is the client of a request from a peer; false if its address is unreadable.
+func (r *Rules) client(peer Address, lines Lines) (client Address, ok bool) {
 	if r.trusts(peer) {
 		found := lines(r.field.header, r.field.metadata)
-		client, ok := r.forwardedFor(peer, found)
-		if !ok {
+		client, ok = r.forwardedFor(peer, found)
+		switch {
+		case !ok:
 			r.lose(warnUnreadable)
-			return keytext.Hop.With(r.Key(peer))
-		}
-		if len(found) > 0 {
+		case len(found) > 0:
 			r.lost.Usual(1)
-		} else if warnElsewhere.Pending() && slices.ContainsFunc(usual, func(f field) bool { return len(lines(f.header, f.metadata)) > 0 }) {
+		case warnElsewhere.Pending() && slices.ContainsFunc(usual, func(f field) bool { return len(lines(f.header, f.metadata)) > 0 }):
 			r.lose(warnElsewhere)
 		}
-		return r.Key(client)
+		return client, ok
 	}
 	if warnIgnored.Pending() && len(lines(r.field.header, r.field.metadata)) > 0 {
 		if r.trustsNothing() {
@@ -32,7 +44,32 @@ func (r *Rules) Find(peer Address, lines func(header, metadata string) []string)
 			r.lose(warnIgnored)
 		}
 	}
-	return r.Key(peer)
+	return peer, true
+}
+
+// Networks are those whose clients a function asks for.
+type Networks struct {
+	rules *Rules
+	all   spans
+}
+
+// Within makes Networks, of the clients that c finds.
+func Within(c Config, networks []netip.Prefix) (*Networks, error) {
+	rules, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	all, err := newSpans(networks)
+	if err != nil || len(all) == 0 {
+		return nil, errors.New("keyfunc: IPConfig.Within: want one valid network or more, not all of IPv4 or IPv6, in which nothing would be limited")
+	}
+	return &Networks{rules, all}, nil
+}
+
+// Have reports whether the client of a request from a peer is in one of the networks.
+func (n *Networks) Have(peer Address, lines Lines) bool {
+	client, ok := n.rules.client(peer, lines)
+	return ok && !client.isUnix() && n.all.contains(n.rules.embedded(client.ip))
 }
 
 // usual are the headers that many proxies send.

@@ -60,6 +60,19 @@ func FromConfig(c keyfunc.IPConfig) (keyfunc.RPC, error) {
 	}, nil
 }
 
+// Within is [keyfunc.IPConfig.Within] for gRPC: the function that tells for grpcmw.WithSkip whether the
+// client of a call has an address in one of the networks.
+func Within(c keyfunc.IPConfig, networks ...netip.Prefix) (func(ctx context.Context, fullMethod string) bool, error) {
+	within, err := clientip.Within(clientip.Config(c), networks)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, _ string) bool {
+		peer, ok := callPeer(ctx)
+		return ok && within.Have(peer, func(_, name string) []string { return metadata.ValueFromIncomingContext(ctx, name) })
+	}, nil
+}
+
 // callPeer is the other end of the connection of a call.
 //
 // The address of the listener decides whether that is a Unix socket: grpc-go's
