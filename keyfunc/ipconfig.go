@@ -86,15 +86,15 @@ func (c IPConfig) HTTP() (HTTP, error) {
 	}, nil
 }
 
-// Within makes the function that tells for httpmw.WithSkip whether the client of a request, as HTTP finds
-// it, has an address in one of the networks: such clients are not limited.
+// Within makes a function for httpmw.WithSkip, which exempts the clients of some networks: it reports
+// whether the address of a request's client, as HTTP finds it, is in one of them.
 //
 //	httpmw.WithSkip(algo.Must(keyfunc.IPConfig{Trusted: proxies}.Within(office, probes)))
 //
-// Like Trusted, the networks ignore host bits, and IPv4 inside IPv6 is IPv4; IPv4Bits and IPv6Bits do not
-// matter. A client whose address is unreadable, or not known, is in none. No client can claim a network
-// by a header, unless the proxies trusted are too many. It fails as HTTP does, without a network, and on
-// networks that hold all of IPv4 or IPv6.
+// Host bits of the networks are ignored, IPv4 inside IPv6 is IPv4, and IPv4Bits and IPv6Bits do not
+// matter. An unreadable or missing address is in none. No client can claim a network by a header, unless
+// too many proxies are trusted. Within fails as HTTP does, without a network, and on networks that hold
+// all of IPv4 or IPv6.
 func (c IPConfig) Within(networks ...netip.Prefix) (func(*http.Request) bool, error) {
 	within, err := clientip.Within(clientip.Config(c), networks)
 	if err != nil {

@@ -47,13 +47,13 @@ func (r *Rules) client(peer Address, lines Lines) (client Address, ok bool) {
 	return peer, true
 }
 
-// Networks are those whose clients a function asks for.
+// Networks finds out which clients have an address in some networks.
 type Networks struct {
 	rules *Rules
 	all   spans
 }
 
-// Within makes Networks, of the clients that c finds.
+// Within makes Networks of the clients that c finds.
 func Within(c Config, networks []netip.Prefix) (*Networks, error) {
 	rules, err := New(c)
 	if err != nil {

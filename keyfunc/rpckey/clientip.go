@@ -60,8 +60,8 @@ func FromConfig(c keyfunc.IPConfig) (keyfunc.RPC, error) {
 	}, nil
 }
 
-// Within is [keyfunc.IPConfig.Within] for gRPC: the function that tells for grpcmw.WithSkip whether the
-// client of a call has an address in one of the networks.
+// Within is [keyfunc.IPConfig.Within] for gRPC: it makes a function for grpcmw.WithSkip, which exempts
+// the clients of some networks.
 func Within(c keyfunc.IPConfig, networks ...netip.Prefix) (func(ctx context.Context, fullMethod string) bool, error) {
 	within, err := clientip.Within(clientip.Config(c), networks)
 	if err != nil {
