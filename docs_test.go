@@ -157,7 +157,7 @@ func TestPagesNameWhatExists(t *testing.T) {
 // TestLogCodesAreExplained: the page of symptoms has every code of a log line, and
 // no other.
 func TestLogCodesAreExplained(t *testing.T) {
-	code := regexp.MustCompile(`"((?:algo|httpmw|grpcmw|keyfunc|adaptive|telemetry|metered)\.[a-z_-]+)"`)
+	code := regexp.MustCompile(`"((?:algo|httpmw|grpcmw|keyfunc|adaptive|telemetry|metered|early)\.[a-z0-9_-]+)"`)
 	inCode := map[string]bool{"httpmw.undecided": true, "grpcmw.undecided": true} // made of the package's name
 	for _, dir := range []string{"algo", "httpmw", "grpcmw", "keyfunc", "adaptive", "internal"} {
 		files(t, dir, func(path string) {
@@ -170,7 +170,7 @@ func TestLogCodesAreExplained(t *testing.T) {
 	}
 	page := map[string]bool{}
 	_, table, _ := strings.Cut(read(t, "docs/guides/troubleshooting.md"), "## By log code")
-	for _, m := range regexp.MustCompile("`([a-z]+\\.[a-z_-]+)`").FindAllStringSubmatch(table, -1) {
+	for _, m := range regexp.MustCompile("`([a-z]+\\.[a-z0-9_-]+)`").FindAllStringSubmatch(table, -1) {
 		page[m[1]] = true
 	}
 	require.Equal(t, inCode, page)

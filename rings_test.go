@@ -31,7 +31,7 @@ var rings = map[string]struct {
 }{
 	"algo":                    {ring1, "internal/cause internal/decide internal/engine internal/keystore internal/line internal/warning"},
 	"algo/telemetry":          {ring1, ""},
-	"keyfunc":                 {ring1, "internal/clientip internal/keytext"},
+	"keyfunc":                 {ring1, "internal/clientip internal/keytext internal/warning"},
 	"keyfunc/rpckey":          {ring1, "internal/clientip internal/keytext"},
 	"internal/inflight":       {ring1, ""},
 	"internal/admission":      {ring1, "internal/cause internal/keytext internal/warning"},

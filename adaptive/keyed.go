@@ -57,7 +57,8 @@ func WithMaxKeys(n int) Option {
 
 // WithLimitOf gives keys limits of their own, by the key or by the user in the context
 // of the request. f is called once per request and must be fast. A result of 0 denies every
-// request of the key, for ever; a negative one means the common limit. A nil f panics.
+// request of the key, with [algo.Never] and without a time to come back, for as long as f returns it; a
+// negative one means the common limit. A nil f panics.
 func WithLimitOf(f func(ctx context.Context, key string) int) Option {
 	if f == nil {
 		panic("adaptive: WithLimitOf needs a function")

@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-go/sluice/internal/cause"
 )
 
-// Forever is the RetryAfter of a denial that no wait cures. It is 292 years: sleep with [Sleep] or
-// [Wait], which end with the context, and not with time.Sleep.
+// Forever is the RetryAfter of a denial that no wait cures. [Sleep] and [Wait] return [ErrWait] for
+// it; time.Sleep would sleep for 292 years.
 const Forever = time.Duration(math.MaxInt64)
 
 // Decision is the answer to one Acquire, by value.
@@ -22,7 +22,7 @@ type Decision struct {
 	// Reason says why the request was denied, and so who is to blame; it is
 	// Admitted otherwise.
 	Reason Reason
-	// Cause says it more exactly, for logs.
+	// Cause says it more exactly, for logs; CauseNone if the limiter states none.
 	Cause Cause
 	// Source says where the decision was made.
 	Source Source
@@ -37,7 +37,7 @@ type Decision struct {
 	// Remaining is the number of units that would be admitted without delay
 	// after this decision.
 	Remaining int64
-	// RetryAfter is the time after which the same request fits: 0 if it is
+	// RetryAfter, which [Sleep] sleeps out, is the time after which the same request fits: 0 if it is
 	// allowed, Forever if Reason is Never or the key is banned for ever, or if
 	// Reason is Overload and the time left to the request is shorter than it would
 	// take. Of a limit on trial it is the time by which the limit would have put the
@@ -82,10 +82,24 @@ func (r Reason) String() string {
 	return nameOf(int(r), "admitted", "quota", "overload", "banned", "never")
 }
 
-// Cause is the cause of a denial, for logs and operators: limit, keys, deadline, queue,
-// processor, latency, hang, priority, share or store by its String, "" if the limiter
-// states none.
+// Cause is the cause of a denial, for logs and operators: no status or wait depends on it. Its String
+// is the name in lower case, "queue", and "" if the limiter states none.
 type Cause = cause.Cause
+
+// The causes.
+const (
+	CauseNone      = cause.None      // not stated
+	CauseLimit     = cause.Limit     // no free slot
+	CauseKeys      = cause.Keys      // no room for one more key
+	CauseDeadline  = cause.Deadline  // the time left to the request is shorter than it would take
+	CauseQueue     = cause.Queue     // no room in the queue, or no slot within its longest wait
+	CauseProcessor = cause.Processor // too many goroutines wait for the processor
+	CauseLatency   = cause.Latency   // the limit is low because responses take far longer than usual
+	CauseHang      = cause.Hang      // the limit is low because nothing completes
+	CausePriority  = cause.Priority  // the slots left are for requests of a higher class
+	CauseShare     = cause.Share     // the slots left are for tenants within their share
+	CauseStore     = cause.Store     // the shared store was unavailable
+)
 
 // Source says where a decision was made.
 type Source uint8

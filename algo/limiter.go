@@ -6,7 +6,8 @@ import "context"
 //
 // Acquire never sleeps, except in an in-flight limiter with a queue, at most until ctx ends. The empty
 // key is a bucket of its own, for a limit that does not distinguish clients. n is the cost: 1 for a
-// request, more for a more expensive one; n = 0 reports the state and changes nothing.
+// request, more for a more expensive one; n = 0 reports the state and changes nothing; it is
+// denied only to a key that is banned or finds the table full ([DenyNew]), and by [DenyAll].
 //
 // A denial is a [Decision] with Allowed false. Errors report misuse ([ErrCost]) and infrastructure
 // failures only. Implementations are safe for concurrent use.

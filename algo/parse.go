@@ -26,7 +26,7 @@ func Parse(s string) (Spec, error) {
 		spec.Algorithm, words = words[0], words[1:]
 	}
 	if len(words) == 0 {
-		return Spec{}, fmt.Errorf("algo: spec: %q has no rate", s)
+		return Spec{}, fmt.Errorf("algo: spec: %q has no rate; for no limit use algo.Unlimited", s)
 	}
 	var err error
 	if spec.Rate, err = parseRate(words[0]); err != nil {

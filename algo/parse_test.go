@@ -238,6 +238,31 @@ func ExampleParse() {
 	// algo: spec: burst is "many", want a whole number
 }
 
+// A configuration has nginx's rates, and words for no limit.
+func ExampleParse_unlimited() {
+	limiterOf := func(text string) (algo.Limiter, error) {
+		if text == "off" || text == "unlimited" {
+			return algo.Unlimited(), nil
+		}
+		spec, err := algo.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		return spec.New()
+	}
+	for _, text := range []string{"2r/s", "30r/m burst 5", "off"} {
+		l, err := limiterOf(text)
+		fmt.Println(algo.About(l), err)
+	}
+	_, err := algo.Parse("off")
+	fmt.Println(err)
+	// Output:
+	// 2-per-second <nil>
+	// 30-per-minute-burst-5 <nil>
+	// default <nil>
+	// algo: spec: "off" has no rate; for no limit use algo.Unlimited
+}
+
 // limits.json holds limits that change without a new build.
 func ExampleSpec_UnmarshalText() {
 	var limits map[string]algo.Spec

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/cause"
 )
 
 // Peeker is implemented by limiters that answer a look themselves: Peek returns the answer
@@ -57,11 +59,12 @@ func peekForeign(ctx context.Context, l Limiter, key string, n int64) (Decision,
 	}
 	d.Allowed, d.Reason, d.RetryAfter = false, Quota, max(d.NextAfter, time.Second)
 	if about := About(l); about.Unit == ConcurrentRequests {
+		d.Cause = cause.Limit
 		if about.Shared || key == "" {
 			d.Reason = Overload
 		}
 		if n > d.Limit {
-			d.Reason, d.RetryAfter = Never, Forever
+			d.Reason, d.Cause, d.RetryAfter = Never, cause.None, Forever
 		}
 	}
 	return d, nil

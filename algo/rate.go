@@ -77,7 +77,7 @@ func parseRate(s string) (Rate, error) {
 	if !ok {
 		return Rate{}, fmt.Errorf("algo: rate: %q, want count/period such as 100/min", s)
 	}
-	n, err := parseInt(count)
+	n, err := parseInt(strings.TrimSuffix(count, "r"))
 	if err != nil {
 		return Rate{}, fmt.Errorf("algo: rate: count is %q, %w", count, err)
 	}
@@ -101,7 +101,8 @@ func (r Rate) MarshalText() ([]byte, error) {
 	return []byte(r.String()), nil
 }
 
-// UnmarshalText reads a count, a slash and a period, such as "100/s" or "5/15m". The period is
+// UnmarshalText reads a count, a slash and a period, such as "100/s" or "5/15m", or as nginx writes
+// it, "100r/s". The period is
 // one of s, sec, second, m, min, minute, h, hour, d, day, week, month and quarter, or a duration
 // in the form of [time.ParseDuration]. The error names the field and its value; r is as before then.
 func (r *Rate) UnmarshalText(text []byte) error {

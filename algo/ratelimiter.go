@@ -35,9 +35,15 @@ type RateLimiter struct {
 func init() {
 	engine.Limiter = func(e engine.Engine) any { return &RateLimiter{values: e, corrections: corrections{e}} }
 	warning.NameLimiter = func(limiter any, policy string) {
-		if l, ok := limiter.(*RateLimiter); ok && l.misuse(0) == nil {
-			l.engine().SetName(policy)
+		if l, ok := limiter.(interface{ setName(name string) }); ok {
+			l.setName(policy)
 		}
+	}
+}
+
+func (l *RateLimiter) setName(name string) {
+	if l.misuse(0) == nil {
+		l.engine().SetName(name)
 	}
 }
 

@@ -3,18 +3,24 @@ package algo
 import (
 	"context"
 	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // Switch turns a limiter on and off at run time; see [NewSwitch].
 type Switch struct {
 	wrapping
-	off atomic.Bool
+	off   atomic.Bool
+	name  atomic.Pointer[string] // in warnings; nil: the limit's own
+	pause warning.Pause
 }
 
 // NewSwitch wraps l with a switch, initially on. [Switch.Off] lifts the limit
 // at once.
 //
-// While it is off, requests are admitted and not charged. Requests that were
+// While it is off, requests are admitted and not charged. The first of them, and one an hour, is
+// logged with the code algo.switched_off. Requests that were
 // admitted before are released as usual. [About] and [Spec.Apply] go
 // to l, whether the switch is on or off. It panics if l is nil.
 func NewSwitch(l Limiter) *Switch {
@@ -23,7 +29,10 @@ func NewSwitch(l Limiter) *Switch {
 }
 
 // On lets the limiter decide.
-func (s *Switch) On() { s.off.Store(false) }
+func (s *Switch) On() {
+	s.off.Store(false)
+	s.pause.Reset()
+}
 
 // Off admits every request, with [SourceOff], and bypasses the limiter.
 func (s *Switch) Off() { s.off.Store(true) }
@@ -35,10 +44,25 @@ func (s *Switch) IsOn() bool { return !s.off.Load() }
 func (s *Switch) Choose(context.Context, string) (Limiter, error) { return s.current(), nil }
 
 func (s *Switch) current() Limiter {
-	if s.off.Load() {
-		return unlimited{}
+	if !s.off.Load() {
+		return s.limiter
 	}
-	return s.limiter
+	if s.pause.Over(time.Hour) {
+		name := About(s.limiter).String()
+		if given := s.name.Load(); given != nil {
+			name = *given
+		}
+		warnOff.Print("limit", name)
+	}
+	return unlimited{}
+}
+
+func (s *Switch) setName(name string) { s.name.Store(&name) }
+
+var warnOff = warning.Line{
+	Code:    "algo.switched_off",
+	Message: "algo: a limit is switched off and denies nothing",
+	Do:      "switch it on, unless that is intended",
 }
 
 // About is about the limiter, with Off while the switch is off.

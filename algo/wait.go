@@ -20,7 +20,8 @@ import (
 // charged, and the error is:
 //
 //   - [ErrWait], without a sleep, when the context's deadline comes before admission could, those ahead
-//     in line included, when l denies for overload or for ever, or without a RetryAfter;
+//     in line included, when l denies for overload or for ever, or without a RetryAfter. A limit in
+//     flight waits in its queue: give it one by adaptive.WithQueue;
 //   - [ErrCost] when n can never fit;
 //   - the context's error when the context ends during the sleep.
 func Wait(ctx context.Context, l Limiter, key string, n int64) (Lease, error) {
@@ -103,7 +104,7 @@ func attempt(ctx context.Context, reqs []Request) (lease Lease, wait time.Durati
 	case lease.RetryAfter == Forever && lease.Reason != Overload:
 		err = fmt.Errorf("%w: denied for ever", ErrWait)
 	case lease.Reason == Overload:
-		err = fmt.Errorf("%w: denied for overload", ErrWait)
+		err = fmt.Errorf("%w: denied for overload; adaptive.WithQueue makes a limit in flight wait for a slot", ErrWait)
 	case lease.RetryAfter <= 0:
 		err = fmt.Errorf("%w: denied without a RetryAfter", ErrWait)
 	}
@@ -152,12 +153,15 @@ func start(ctx context.Context, lease Lease, err error) (Lease, error) {
 	return lease, err
 }
 
-// Sleep sleeps for d. If the context's deadline comes sooner it returns
-// [ErrWait] without a sleep; if the context ends during the sleep it returns the
-// context's error. Adapters use it for a Delay.
+// Sleep sleeps for d: a Delay, or the RetryAfter of a denial before the next attempt. If d is
+// [Forever], or the context's deadline comes sooner, it returns [ErrWait] without a sleep; if the
+// context ends during the sleep it returns the context's error.
 func Sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
+	switch {
+	case d <= 0:
 		return nil
+	case d == Forever:
+		return fmt.Errorf("%w: denied for ever", ErrWait)
 	}
 	if err := inTime(ctx, d); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 )
 
@@ -32,6 +33,41 @@ func TestWaitDoesNotSpin(t *testing.T) {
 		require.ErrorIs(t, err, algo.ErrWait)
 		require.Equal(t, 1, l.asked)
 	})
+}
+
+// TestSleepOfADenialThatNoWaitCures: a worker that sleeps out the RetryAfter of a denial, as the guides
+// say, goes on, whatever denied it and whether its context ends.
+func TestSleepOfADenialThatNoWaitCures(t *testing.T) {
+	in(t, map[string]func() algo.Limiter{
+		"too large": func() algo.Limiter { return bucket(algo.PerSecond(1)) },
+		"banned":    algo.DenyAll,
+		"in flight": func() algo.Limiter { return algo.Must(adaptive.New(adaptive.Fixed(1))) },
+	}, func(t *testing.T, l func() algo.Limiter) {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			over, cancel := context.WithTimeout(ctx, -time.Second)
+			defer cancel()
+			for _, acquired := range []context.Context{ctx, over} {
+				lease, err := l().Acquire(acquired, "k", 2)
+				require.NoError(t, err)
+				require.ErrorIs(t, algo.Sleep(ctx, lease.RetryAfter), algo.ErrWait)
+			}
+			require.Zero(t, time.Since(begun))
+		})
+	})
+}
+
+// TestWaitForASlotWithoutAQueue: the error of a wait that cannot help says so, and what helps, and not
+// that the context ends.
+func TestWaitForASlotWithoutAQueue(t *testing.T) {
+	full := algo.Must(adaptive.New(adaptive.Fixed(1)))
+	must(t, full, "k", 1)
+	within, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	_, err := algo.Wait(within, full, "k", 1)
+	require.ErrorIs(t, err, algo.ErrWait)
+	require.ErrorContains(t, err, "adaptive.WithQueue")
+	require.NotContains(t, err.Error(), "context")
 }
 
 // Several limits wait until all fit, in line, and nothing is charged before.

@@ -39,7 +39,8 @@
 // Of several limits on a call, the first to deny answers. What the limits further out
 // charged stays charged, since the call has arrived; [Limits] charges all or none. But
 // its work was not done: a slot is freed, FailuresOnly counts no failure, and with
-// [WithRefundIf] the charge is given back. On a stream that is charged by message
+// [WithRefundIf] the charge is given back. An interceptor between them that answers a denial with
+// another error, and does not wrap it, makes it a failure of the handler. On a stream that is charged by message
 // several can deny; then the outermost sends the longest pushback.
 //
 // # Streams and clients
@@ -64,6 +65,7 @@
 //     cannot see.
 //   - Calls that the server makes within itself: they pass no interceptor.
 //
-// For gRPC over net/http (grpc-go's ServeHTTP) use this package or httpmw, not
-// both.
+// For gRPC over net/http (grpc-go's ServeHTTP) use httpmw with the answers of httpmw/rpc. This
+// package limits there too, but ServeHTTP sends headers before the status, so that no retry policy
+// applies to a denial. Do not use both.
 package grpcmw

@@ -10,4 +10,5 @@ func ResetWarnings() {
 	admission.ResetFailures()
 	warning.UnknownPolicy.Reset()
 	warning.NoLease.Reset()
+	warning.Trial.Reset()
 }

@@ -225,3 +225,28 @@ func TestS2_FailuresAreLogged(t *testing.T) {
 		require.Contains(t, out.String(), `code=grpcmw.undecided policy=`+name+` error="dial: \"refused\"\nby peer"`)
 	}
 }
+
+// TestMisconfigurationIsLogged: calls of which none has a key, and a limit on trial whose
+// decisions nothing observes, are logged once.
+func TestMisconfigurationIsLogged(t *testing.T) {
+	for want, wire := range map[string]func() grpc.UnaryServerInterceptor{
+		"code=keyfunc.no_key policy=users": func() grpc.UnaryServerInterceptor {
+			return grpcmw.UnaryServerInterceptor(algo.Must(algo.NewTokenBucket(algo.PerHour(1000))), keyless(keyfunc.ErrNoKey), grpcmw.WithName("users"))
+		},
+		"code=algo.trial_unobserved policy=users": func() grpc.UnaryServerInterceptor {
+			return grpcmw.UnaryServerInterceptor(algo.Shadow(algo.Must(algo.NewTokenBucket(algo.PerHour(1)))), rpckey.Global(), grpcmw.WithName("users"))
+		},
+	} {
+		grpcmw.ResetWarnings()
+		var out bytes.Buffer
+		before := log.Writer()
+		log.SetOutput(&out)
+		i := wire()
+		for range 1000 {
+			intercept(t.Context(), i)
+		}
+		log.SetOutput(before)
+		require.Equal(t, 1, strings.Count(out.String(), "\n"), out.String())
+		require.Contains(t, out.String(), want)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
@@ -142,6 +143,26 @@ func ExampleWithDenied() {
 	// Output:
 	// <nil>
 	// rpc error: code = ResourceExhausted desc = 1 calls an hour are free
+}
+
+// A call that is denied, or fails for lack of capacity, is answered with a default.
+func ExampleUnaryServerInterceptor_fallback() {
+	limiter := algo.Must(adaptive.New(adaptive.Fixed(1)))
+	_ = algo.Must(limiter.Acquire(context.Background(), "", 1)) // it is full
+	limit := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global())
+	fallback := func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		answer, err := handler(ctx, req)
+		if status.Code(err) == codes.Unavailable {
+			return "the usual recommendations", nil
+		}
+		return answer, err
+	}
+	// grpc.ChainUnaryInterceptor(fallback, limit) of a server
+	info := &grpc.UnaryServerInfo{FullMethod: "/shop.v1.Shop/Recommend"}
+	fmt.Println(fallback(context.Background(), nil, info, func(ctx context.Context, req any) (any, error) {
+		return limit(ctx, req, info, handle)
+	}))
+	// Output: the usual recommendations <nil>
 }
 
 // The cost of a call is known when its message is read.

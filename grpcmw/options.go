@@ -71,8 +71,9 @@ var (
 // "default" if there is none then or the limiter has no description.
 func WithName(name string) Option { return shared.Name(name) }
 
-// Cost is the number of units that a call costs. 0 charges nothing and is
-// always admitted; a negative cost is rejected with UNAVAILABLE. msg is the
+// Cost is the number of units that a call costs. 0 charges nothing, and is denied only to a key that
+// is banned or finds the table full ([algo.DenyNew]), and by [algo.DenyAll]; a negative cost is rejected
+// with UNAVAILABLE. msg is the
 // request of a unary call, the message of a stream that is charged by message,
 // and nil when a stream is opened. Cost must not keep or change it.
 type Cost func(ctx context.Context, fullMethod string, msg any) int64
@@ -88,7 +89,7 @@ func (f Cost) ofCall() func(call) int64 {
 }
 
 // WithSkip lets calls for which skip is true pass unlimited, without an event. The
-// default is none; see also [WithExempt].
+// default is none; see also [WithExempt], and rpckey.Within for the addresses of some networks.
 func WithSkip(skip func(ctx context.Context, fullMethod string) bool) Option {
 	return newOption("WithSkip", func(s *settings) error {
 		s.Own.skip = skip
@@ -151,7 +152,8 @@ const (
 
 // WithMissingKey sets the treatment of calls without the identity that the key
 // function looks for ([keyfunc.ErrNoKey]): [Shared], the default, [Skip], or a code, with which
-// they are answered, such as UNAUTHENTICATED. To use another identity instead, see rpckey.Or. For
+// they are answered, such as UNAUTHENTICATED. If nine of ten calls lack it, Shared and Skip log
+// that, with the code keyfunc.no_key. To use another identity instead, see rpckey.Or. For
 // other errors of the key function see [WithFailOpen].
 func WithMissingKey(treatment codes.Code) Option {
 	return shared.MissingKey(int(treatment), int(codes.Canceled), int(codes.Unauthenticated))

@@ -152,7 +152,7 @@ func dropForeign(h http.Header) {
 	for name := range h {
 		switch name {
 		case "Cache-Control", "Content-Length", "Content-Range", "Content-Location", "Content-Disposition",
-			"Etag", "Last-Modified", "Expires", "Surrogate-Control":
+			"Etag", "Last-Modified", "Expires", "Surrogate-Control", retryAfterField, retryAfterMsField:
 			delete(h, name)
 		default:
 			if strings.HasSuffix(name, "-Cache-Control") { // RFC 9213: of each kind of cache

@@ -21,6 +21,7 @@ func TestDenialHasItsOwnHeader(t *testing.T) {
 		"Surrogate-Control": {"max-age=600"}, "Expires": {"Thu, 01 Dec 2033 16:00:00 GMT"}, "Etag": {`"abc"`},
 		"Last-Modified": {"Thu, 01 Dec 1994 16:00:00 GMT"}, "Content-Range": {"bytes 0-1/2"}, "Content-Length": {"7"},
 		"Content-Disposition": {"attachment"}, "Content-Location": {"/x"},
+		"Retry-After": {"5"}, "Retry-After-Ms": {"5000"}, // of another denial than one for ever
 	}
 	l := algo.DenyAll()
 	teapot := httpmw.WithDenied(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
@@ -28,7 +29,7 @@ func TestDenialHasItsOwnHeader(t *testing.T) {
 		"Limit":      httpmw.Limit(l, keyfunc.Global())(http.NotFoundHandler()),
 		"WithDenied": httpmw.Limit(l, keyfunc.Global(), teapot)(http.NotFoundHandler()),
 		"Answer": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			require.False(t, httpmw.Answer(w, r, l, "k", algo.Decision{Reason: algo.Quota, Limit: 1}))
+			require.False(t, httpmw.Answer(w, r, l, "k", algo.Decision{Reason: algo.Quota, Limit: 1, RetryAfter: algo.Forever}))
 		}),
 	} {
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)

@@ -18,6 +18,7 @@ func ResetWarnings() {
 	admission.ResetFailures()
 	warning.UnknownPolicy.Reset()
 	warning.NoLease.Reset()
+	warning.Trial.Reset()
 }
 
 // Watch wraps w as for a limiter that holds slots.

@@ -58,8 +58,8 @@ func configure(a admission.Adapter, constructor string, takes []string, opts []O
 // adaptive one, no limit then. Policies of one service need different names.
 func WithName(name string) Option { return shared.Name(name) }
 
-// WithCost sets the cost of a request in units; the default is 1. Zero charges
-// nothing and is always admitted.
+// WithCost sets the cost of a request in units; the default is 1. Zero charges nothing, and is
+// denied only to a key that is banned or finds the table full ([algo.DenyNew]), and by [algo.DenyAll].
 //
 // A negative cost is a mistake that a client may be able to provoke (the
 // ContentLength of a body of unknown length is -1), so it must not be free:
@@ -69,7 +69,8 @@ func WithName(name string) Option { return shared.Name(name) }
 func WithCost(cost func(*http.Request) int64) Option { return shared.Cost(cost) }
 
 // WithSkip lets requests for which skip is true pass unlimited, without
-// fields and without an event. The default is none.
+// fields and without an event. The default is none. [keyfunc.IPConfig.Within] makes one for the
+// addresses of some networks.
 func WithSkip(skip func(*http.Request) bool) Option {
 	return newOption("WithSkip", func(s *settings) error {
 		s.Own.skip = skip
@@ -187,7 +188,8 @@ const (
 
 // WithMissingKey sets the treatment of requests without the identity that the
 // key function looks for ([keyfunc.ErrNoKey]): [Shared], the default, [Skip], or a status from
-// 400 to 499, with which they are answered, without Retry-After. RFC 9110 wants a
+// 400 to 499, with which they are answered, without Retry-After. If nine of ten requests lack it,
+// Shared and Skip log that, with the code keyfunc.no_key. RFC 9110 wants a
 // WWW-Authenticate field beside 401: set it in a handler further out. To use another identity
 // instead, see [keyfunc.Or].
 func WithMissingKey(treatment int) Option { return shared.MissingKey(treatment, 400, 499) }

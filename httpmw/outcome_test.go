@@ -103,3 +103,20 @@ func TestC2_ASlowReaderOnASocket(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return l.released(algo.Succeeded|algo.Untimed) == 1 }, 10*time.Second, time.Millisecond)
 }
+
+// TestOutcomeOfGRPCByContentType: the code counts for the types of gRPC, in any case, and for no
+// other.
+func TestOutcomeOfGRPCByContentType(t *testing.T) {
+	for kind, want := range map[string]algo.Outcome{
+		"application/grpc": algo.Failed, "application/grpc+proto": algo.Failed, "application/grpc;charset=x": algo.Failed,
+		"APPLICATION/GRPC": algo.Failed, "Application/gRPC-Web+proto": algo.Failed, "application/grpc-web-text": algo.Failed,
+		"application/grpcfoo": algo.Succeeded, "application/grpc-webs": algo.Succeeded, "text/application/grpc": algo.Succeeded,
+	} {
+		l := newSlots(10)
+		serve(httpmw.Limit(l, key("k"))(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			w.Header().Set("Grpc-Status", "13")
+		})), get())
+		require.Equal(t, 1, l.released(want), kind)
+	}
+}

@@ -22,6 +22,7 @@
 //	several of these together                    Join(...)                       Join(...)
 //	the first of these that a request has        Or(...)                         Or(...)
 //	one limit for all requests                   Global()                        Global()
+//	no limit for some networks (WithSkip)        IPConfig.Within(prefixes...)    Within(config, prefixes...)
 //
 // # The address of a client
 //
@@ -38,9 +39,11 @@
 //   - IPv4 inside IPv6 (NAT64, SIIT, 6to4; IPConfig.NAT64 adds your own prefixes) becomes the
 //     IPv4 address, any other IPv6 address its /64.
 //
-// Two mistakes are logged once each: keyfunc.forwarded_untrusted (a forwarding header was
-// ignored because no proxy is trusted) and keyfunc.trusts_all (IPConfig.TrustAll without Hops:
-// clients can choose their keys).
+// Four mistakes are logged once each, the first three when they concern most requests:
+// keyfunc.forwarded_untrusted (a forwarding header is ignored because its sender is no trusted
+// proxy; without any it needs one request), keyfunc.forwarded_elsewhere (proxies send another
+// header), keyfunc.forwarded_unreadable (they send no address, or Hops is too large), and
+// keyfunc.trusts_all (IPConfig.TrustAll without Hops: clients can choose their keys).
 //
 // # Keys
 //

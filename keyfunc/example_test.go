@@ -206,3 +206,23 @@ func ExampleSetHashPepper() {
 	fmt.Printf("%016x\n", keyfunc.Hash("alice"))
 	// Output: ae265f22be9261c5
 }
+
+// The balancer's own checks, and clients of one network, are not limited.
+func ExampleIPConfig_Within() {
+	config := keyfunc.IPConfig{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}}
+	exempt, err := config.Within(netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("10.0.0.1/32"))
+	fmt.Println(err)
+	for _, forwarded := range []string{"", "192.0.2.7", "203.0.113.9", "192.0.2.7, 203.0.113.9"} {
+		r := get("X-Forwarded-For", forwarded)
+		if forwarded == "" {
+			r.Header.Del("X-Forwarded-For")
+		}
+		fmt.Println(exempt(r)) // in httpmw.WithSkip(exempt)
+	}
+	// Output:
+	// <nil>
+	// true
+	// true
+	// false
+	// false
+}

@@ -82,13 +82,27 @@ func (c IPConfig) HTTP() (HTTP, error) {
 		if !ok {
 			return "", errNoPeer
 		}
-		if rules.Trusts(peer) {
-			return rules.Client(peer, r.Header[rules.Header]), nil
-		}
-		if rules.MayWarn() {
-			rules.Ignore(r.Header[rules.Header])
-		}
-		return rules.Key(peer), nil
+		return rules.Find(peer, func(name, _ string) []string { return r.Header[name] }), nil
+	}, nil
+}
+
+// Within makes a function for httpmw.WithSkip, which exempts the clients of some networks: it reports
+// whether the address of a request's client, as HTTP finds it, is in one of them.
+//
+//	httpmw.WithSkip(algo.Must(keyfunc.IPConfig{Trusted: proxies}.Within(office, probes)))
+//
+// Host bits of the networks are ignored, IPv4 inside IPv6 is IPv4, and IPv4Bits and IPv6Bits do not
+// matter. An unreadable or missing address is in none. No client can claim a network by a header, unless
+// too many proxies are trusted. Within fails as HTTP does, without a network, and on networks that hold
+// all of IPv4 or IPv6.
+func (c IPConfig) Within(networks ...netip.Prefix) (func(*http.Request) bool, error) {
+	within, err := clientip.Within(clientip.Config(c), networks)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *http.Request) bool {
+		peer, ok := requestPeer(r)
+		return ok && within.Have(peer, func(name, _ string) []string { return r.Header[name] })
 	}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/sluice-go/sluice/internal/keytext"
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // unmatchedKey is the key of all requests that no route matches. Clients choose
@@ -16,10 +17,25 @@ var unmatchedKey = keytext.Unmatched.Key()
 // "~route:example.com/items", because a user may have that name. It is http.Request.Pattern, which the router sets before
 // it calls the handler, so the limiter must be around a handler inside the
 // router; in front of the router, use [Pattern]. Requests without a pattern share the
-// key "~unmatched". The path of the request is never part of a key.
+// key "~unmatched"; if these are most, that is logged once, with the code
+// keyfunc.route_unmatched. The path of the request is never part of a key.
 func Route() HTTP {
-	return func(r *http.Request) (string, error) { return routeKey(r.Pattern), nil }
+	unmatched := new(warning.Share)
+	return func(r *http.Request) (string, error) {
+		if r.Pattern != "" {
+			unmatched.Usual(1)
+		} else if unmatched.Odd() {
+			warnUnmatched.Log()
+		}
+		return routeKey(r.Pattern), nil
+	}
 }
+
+var warnUnmatched = &warning.Once{Line: warning.Line{
+	Code:    "keyfunc.route_unmatched",
+	Message: "keyfunc: Route finds no route for most requests, so they share one limit",
+	Do:      "put the limit inside the router, around its handlers, or use keyfunc.Pattern",
+}}
 
 // Pattern is [Route] for a limiter in front of the router: it looks up the
 // pattern that mux will match. Not found, method not allowed and redirects

@@ -17,7 +17,8 @@ import (
 // released with the result [algo.Failed], to the limit that was looked at and whether it fits by then or
 // not, which on Redis takes another call; with [algo.Succeeded] and [algo.Canceled] nothing is. The
 // adapters report statuses below 400 and the code OK as Succeeded, and other answers, panics, and clients
-// that have gone before there was a status as Failed; their option WithRefundIf names the answers that
+// that have gone before there was a status as Failed, but a denial further in as Canceled, unless something
+// between the two hides it: a writer without Unwrap, an interceptor that returns another error. Their option WithRefundIf names the answers that
 // are no failure.
 //
 // Bound: over a token bucket, at most Burst + rate*(w + MaxWait) - n + c failures in any window of length

@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -174,4 +175,35 @@ func ExampleFailuresOnly() {
 	// wrong
 	// wrong
 	// try later
+}
+
+// A circuit breaker around a call, beside a rate limit: three failures open it, and it lets one call
+// through each ten seconds for as long as they fail.
+func ExampleFailuresOnly_breaker() {
+	breaker := guard.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.Every(10*time.Second), algo.Burst(3))))
+	partner := algo.All(algo.Must(algo.NewTokenBucket(algo.PerSecond(100))), breaker)
+	call := func(do func() error) error {
+		lease, err := partner.Acquire(context.Background(), "", 1)
+		if err != nil {
+			return err
+		}
+		if !lease.Allowed {
+			return errors.New("not called")
+		}
+		outcome := algo.Failed // also of a panic
+		defer func() { lease.Release(outcome) }()
+		if err = do(); err == nil {
+			outcome = algo.Succeeded
+		}
+		return err
+	}
+	for range 5 {
+		fmt.Println(call(func() error { return errors.New("connection refused") }))
+	}
+	// Output:
+	// connection refused
+	// connection refused
+	// connection refused
+	// not called
+	// not called
 }

@@ -13,7 +13,7 @@
 // are about 1 % of the calls and waits about 5 % of the time. So 5 % to 10 % of a bucket are lost
 // to a server that asks for one or two seconds where milliseconds would do: searches that are S
 // apart, each with a wait W, use at most S/(S+W) of the time. A limit that is ten times as high is
-// found in about half a minute.
+// found within about a minute.
 //
 // # When not to use it
 //

@@ -84,22 +84,37 @@ func (l *Limit) Acquire(ctx context.Context, key string, n int64) (algo.Lease, e
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m, now := l.of(key)
-	wait := m.Ahead(now)
-	d := algo.Decision{Allowed: true, Limit: 1, NextAfter: wait, ResetAfter: wait}
-	switch {
-	case n == 0:
-		if wait == 0 {
-			d.Remaining = 1
-		}
-		return algo.NewLease(d, nil, algo.Handle{}), nil
-	case wait > 0:
-		d.Allowed, d.Reason, d.RetryAfter = false, algo.Quota, wait
-		return algo.NewLease(d, nil, algo.Handle{}), nil
+	d := look(m.Ahead(now), n)
+	if !d.Allowed || n == 0 {
+		return algo.Lease{Decision: d}, nil
 	}
 	m.Start(now, n)
-	d.NextAfter = m.Ahead(now)
+	d.Remaining, d.NextAfter = 0, m.Ahead(now)
 	d.ResetAfter = d.NextAfter
 	return algo.NewLease(d, (*leases)(l), algo.Handle{Key: key, N: n}), nil
+}
+
+// Peek answers as Acquire does, and starts no call; see [algo.Peeker].
+func (l *Limit) Peek(_ context.Context, key string, n int64) (algo.Decision, error) {
+	if n < 0 {
+		return algo.Decision{}, fmt.Errorf("%w: n is %d", algo.ErrCost, n)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m, now := l.of(key)
+	return look(m.Ahead(now), n), nil
+}
+
+// look is the answer for n units while the next call has to wait, whatever it costs.
+func look(wait time.Duration, n int64) algo.Decision {
+	d := algo.Decision{Allowed: true, Limit: 1, NextAfter: wait, ResetAfter: wait}
+	switch {
+	case wait == 0:
+		d.Remaining = 1
+	case n > 0:
+		d.Allowed, d.Reason, d.RetryAfter = false, algo.Quota, wait
+	}
+	return d
 }
 
 // Answer is what a server said about a call.

@@ -48,8 +48,8 @@ type Event struct {
 	Status int
 	// Cost is the requested number of units.
 	Cost int64
-	// KeyHash distinguishes keys without naming them, see keyfunc.Hash. It is 0
-	// without a key.
+	// KeyHash distinguishes keys without naming them, see keyfunc.Hash. Of requests without the
+	// identity that the limit counts by it is keyfunc.Hash("~missing"). It is 0 if the key function failed.
 	KeyHash uint64
 	// Sent is the information about this limit in the response.
 	Sent Sent

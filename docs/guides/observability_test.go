@@ -3,6 +3,7 @@ package guides_test
 import (
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"sync/atomic"
 
@@ -49,16 +50,56 @@ func Example_observability() {
 	// 2
 }
 
+// A client is marked before its first denial, for the operator and for itself.
+func Example_beforeTheLimit() {
+	perClient := algo.Must(algo.NewTokenBucket(algo.PerHour(5)))
+	var marked []string
+
+	near := func(e telemetry.Event) {
+		if d := e.Decision; d.Allowed && d.InForce() && d.Remaining <= d.Limit/5 {
+			marked = append(marked, fmt.Sprintf("%s %d %% used", e.Policy, 100-100*d.Remaining/d.Limit))
+		}
+	}
+	limit := httpmw.Limit(perClient, keyfunc.ClientIP(), httpmw.WithName("client"),
+		httpmw.WithObserver(near), httpmw.WithLeaseInContext())
+	handler := limit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if lease := algo.LeaseFrom(r.Context(), "client"); lease.Allowed && lease.InForce() && lease.Remaining <= lease.Limit/5 {
+			w.Header().Set("X-Quota-Warning", "80 % used")
+		}
+	}))
+
+	for range 6 {
+		w := get(handler, "/", "")
+		fmt.Printf("%d %q\n", w.Code, w.Header().Get("X-Quota-Warning"))
+	}
+	fmt.Println(marked)
+	// Output:
+	// 200 ""
+	// 200 ""
+	// 200 ""
+	// 200 "80 % used"
+	// 200 "80 % used"
+	// 429 ""
+	// [client 80 % used client 100 % used]
+}
+
 // A new limit is tried on live traffic before it denies anything.
 func Example_trial() {
 	perClient := algo.Must(algo.NewTokenBucket(algo.PerMinute(1)))
+	denials := algo.Must(eventlog.New(slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: withoutTime}))))
+
 	trial := algo.NewSwitch(algo.Shadow(perClient))
-	limit := httpmw.Limit(trial, keyfunc.ClientIP(), httpmw.WithName("client"))
+	limit := httpmw.Limit(trial, keyfunc.ClientIP(), httpmw.WithName("client"), httpmw.WithObserver(denials.Observe))
 
 	for range 3 {
-		fmt.Print(get(limit(ok), "/", "").Code, " ")
+		fmt.Println(get(limit(ok), "/", "").Code)
 	}
 	trial.Off()
 	fmt.Println(trial.IsOn())
-	// Output: 200 200 200 false
+	// Output:
+	// 200
+	// level=INFO msg="requests that a shadow limit would have denied" code=telemetry.shadowed policy=client transport=http client=false reason=quota count=1
+	// 200
+	// 200
+	// false
 }

@@ -20,7 +20,7 @@ func Example_settle() {
 
 	lease, err := tokens.Acquire(context.Background(), "alice", 4000) // the estimate
 	if err != nil || !lease.Allowed {
-		return // try again after lease.RetryAfter
+		return // to try again: algo.Sleep(ctx, lease.RetryAfter)
 	}
 	defer lease.Release(algo.Succeeded)
 	used := int64(1500) // known when the work is done

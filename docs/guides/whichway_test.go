@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 
 	"google.golang.org/grpc"
@@ -85,6 +86,37 @@ func Example_perSubnet() {
 
 	fmt.Println(get(handler, "/", "").Header().Get("RateLimit"))
 	// Output: "address";r=19;t=360, "subnet";r=199;t=1
+}
+
+// The office is not limited, whatever others write into a header.
+func Example_perAddressExempt() {
+	proxies := netip.MustParsePrefix("10.0.7.0/24")
+	addresses := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
+
+	office := netip.MustParsePrefix("192.0.2.0/24")
+	config := keyfunc.IPConfig{Trusted: []netip.Prefix{proxies}}
+	handler := httpmw.Limit(addresses, keyfunc.ClientIP(proxies), httpmw.WithSkip(algo.Must(config.Within(office))))(mux)
+	skip := grpcmw.WithSkip(algo.Must(rpckey.Within(config, office)))
+	server := grpc.NewServer(grpcmw.ServerOptions(addresses, rpckey.ClientIP(proxies), skip)...)
+
+	for _, client := range [][2]string{{"192.0.2.7:1", ""}, {"10.0.7.1:1", "192.0.2.7"}, {"198.51.100.1:1", "192.0.2.7"}} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = client[0]
+		r.Header.Set("X-Forwarded-For", client[1])
+		var got []int
+		for range 2 {
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			got = append(got, w.Code)
+		}
+		fmt.Println(got)
+	}
+	fmt.Println(calls(server, ""))
+	// Output:
+	// [200 200]
+	// [200 200]
+	// [200 429]
+	// [OK]
 }
 
 func Example_perUser() {

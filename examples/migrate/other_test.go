@@ -1,6 +1,10 @@
 package migrate_test
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +16,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/classic"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -57,7 +62,19 @@ func TestNginx(t *testing.T) {
 	_ = httpmw.Limit(algo.Shadow(perAddress), keyfunc.ClientIP())
 	connections := algo.Must(adaptive.PerKey(10))
 	_ = httpmw.Limit(connections, keyfunc.ClientIP())
-	_ = httpmw.Limit(connections, keyfunc.Host("example.com"))
+	server := algo.Must(adaptive.New(adaptive.Fixed(10)))
+	_ = httpmw.Limit(server, keyfunc.Global())
+
+	full, w := algo.Must(adaptive.New(adaptive.Fixed(1))), httptest.NewRecorder()
+	algo.Must(full.Acquire(ctx, "", 1))
+	httpmw.Limit(full, keyfunc.Global())(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	require.Equal(t, 503, w.Code, "as limit_conn perserver")
+
+	key, file := "203.0.113.7", strings.NewReader("content")
+	perSecond := algo.Must(algo.NewTokenBucket(algo.PerSecond(102_400)))
+	content, err := io.ReadAll(meter.NewReader(ctx, file, perSecond, key))
+	require.NoError(t, err)
+	require.Equal(t, "content", string(content))
 }
 
 // The rules of sentinel-golang as limiters of this library.

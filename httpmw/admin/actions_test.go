@@ -82,6 +82,9 @@ func TestMostBlocks(t *testing.T) {
 	}
 	require.ErrorContains(t, limiter.Ban(t.Context(), "one more", time.Hour), "1000 keys are blocked already")
 	require.NoError(t, limiter.Ban(t.Context(), "7", time.Minute), "a known one can be changed")
+	look, err := limiter.Acquire(t.Context(), "7", 0)
+	require.NoError(t, err)
+	require.False(t, look.Allowed, "every cost, 0 too")
 	require.ErrorContains(t, limiter.Ban(t.Context(), strings.Repeat("x", 5000), time.Hour), "5000 bytes")
 	for _, d := range []time.Duration{0, -1, 366 * 24 * time.Hour} {
 		require.ErrorContains(t, limiter.Ban(t.Context(), "k", d), "ban is")

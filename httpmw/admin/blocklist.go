@@ -142,15 +142,12 @@ func (b *block) explains(at time.Time, d *algo.Decision) bool {
 	return d.Reason == algo.Quota && at.Add(d.RetryAfter).Sub(b.until).Abs() < 2*time.Second
 }
 
-// Acquire denies. As with any limiter, looking (n = 0) is not denied.
+// Acquire denies every cost, 0 too.
 func (b *block) Acquire(_ context.Context, _ string, n int64) (lease algo.Lease, err error) {
 	if n < 0 {
 		return lease, fmt.Errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
 	}
 	left := max(time.Until(b.until), 1)
-	lease.Decision = algo.Decision{Allowed: n == 0, Limit: algo.About(b.limiter).Quota, NextAfter: left, ResetAfter: left}
-	if n > 0 {
-		lease.Reason, lease.RetryAfter = algo.Quota, left
-	}
+	lease.Decision = algo.Decision{Reason: algo.Quota, Limit: algo.About(b.limiter).Quota, RetryAfter: left, NextAfter: left, ResetAfter: left}
 	return lease, nil
 }

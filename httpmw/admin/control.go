@@ -65,7 +65,8 @@ func (c *Controlled) choose(key string) algo.Limiter {
 		}
 	}
 	if !on {
-		return algo.Unlimited()
+		off, _ := c.Switch.Choose(context.Background(), key) // logs that it is off
+		return off
 	}
 	if b := c.adjusted.find(key); b != nil {
 		return b.instead

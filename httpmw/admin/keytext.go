@@ -7,14 +7,20 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// keyText is the key of a hash where it is known and may be shown.
+// keyText is the key of a hash where it is known and may be shown. The one of requests without a
+// key says nothing about a client.
 func (c *config) keyText(policy string, hash uint64) string {
-	if !c.clear {
+	switch {
+	case hash == keyfunc.Hash(missing):
+		return missing
+	case !c.clear:
 		return ""
 	}
 	key, _ := c.policy(policy).named(hash)
 	return clip(key)
 }
+
+const missing = "~missing" // see package keyfunc
 
 // named is the key of a hash, where it is known. p may be nil.
 func (p *policy) named(hash uint64) (key string, ok bool) {

@@ -299,3 +299,19 @@ func TestRequestsAreCountedOnce(t *testing.T) {
 		require.Equal(t, map[string]any{"admitted": []any{2.0}, "denied": []any{1.0}}, at(t, state(t, a), "requests"))
 	})
 }
+
+// TestPageNamesTheMissingKey: requests without an identity are no caller among others, in the
+// list of the heaviest and in the decisions.
+func TestPageNamesTheMissingKey(t *testing.T) {
+	for name, missing := range map[string][]httpmw.Option{"shared": nil, "denied": {httpmw.WithMissingKey(401)}} {
+		a := newAdmin(t)
+		handler := httpmw.Limit(algo.Must(algo.NewTokenBucket(algo.PerHour(1))), keyfunc.Header("X-User"),
+			append(missing, httpmw.WithName("p"), httpmw.WithObserver(a.Observe))...)(http.NotFoundHandler())
+		for range 2 {
+			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+		}
+		s := state(t, a)
+		require.Equal(t, "~missing", at(t, s, "decisions", 0, "key"), name)
+		require.Equal(t, "~missing", at(t, s, "top", 0, "key"), name)
+	}
+}

@@ -94,6 +94,9 @@ func TestLearnedLimits(t *testing.T) {
 			}
 		}, 26, 4},
 		{"a policy", func(h http.Header, d *algo.Decision) { h.Set("RateLimit-Policy", `"p";q=30;w=1`) }, 29.5, 0},
+		{"a policy of draft 7", func(h http.Header, d *algo.Decision) {
+			h.Set("RateLimit-Policy", "30;w=1, 9000;w=60;comment=\"burst\"")
+		}, 29.5, 0},
 		{"a bucket's rest", func(h http.Header, d *algo.Decision) {
 			h.Set("X-RateLimit-Remaining", strconv.FormatInt(d.Remaining, 10))
 			h.Set("X-RateLimit-Reset", d.ResetAfter.String())
@@ -108,6 +111,35 @@ func TestLearnedLimits(t *testing.T) {
 				t.Log(line)
 				require.GreaterOrEqual(t, ok, row.least, line)
 				require.LessOrEqual(t, denied, row.most, line)
+			})
+		})
+	}
+}
+
+// TestAHigherLimitIsFound: nine tenths of a limit that has grown tenfold are in use within the time
+// that the guide and package learn state.
+func TestAHigherLimitIsFound(t *testing.T) {
+	for name, fields := range map[string]func(http.Header, *algo.Decision){
+		"no fields": func(http.Header, *algo.Decision) {},
+		"2 seconds": func(h http.Header, d *algo.Decision) {
+			if !d.Allowed {
+				h.Set("Retry-After", "2")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				bucket := algo.Must(algo.NewTokenBucket(algo.PerSecond(30), algo.Burst(6)))
+				p, l := &provider{limit: bucket, fields: fields}, learn.New(algo.Rate{})
+				p.use(t, l, 2*time.Minute)
+				require.NoError(t, bucket.SetRate(algo.PerSecond(300)))
+				require.NoError(t, bucket.SetBurst(60))
+				grown, ok := time.Now(), 0.
+				for ok < 270 {
+					ok, _ = p.use(t, l, 5*time.Second)
+				}
+				t.Log(time.Since(grown))
+				require.Less(t, time.Since(grown), 70*time.Second)
 			})
 		})
 	}

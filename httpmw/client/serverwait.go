@@ -47,11 +47,12 @@ func clockOf(h http.Header) func() time.Time {
 	}
 }
 
-// waitIn is the wait that an answer asks for: on 429 and 503, Retry-After-Ms if it
-// is there; else the longer one of Retry-After on 429 and 503, and of RateLimit
+// waitIn is the wait that an answer asks for: on 403, 429 and 503, Retry-After-Ms if it
+// is there; else the longer one of Retry-After on these, and of the RateLimit fields
 // where nothing remains, unless the answer is from a cache.
 func waitIn(resp *http.Response) (d time.Duration) {
-	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
+	switch resp.StatusCode {
+	case http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		if wait, ok := serverwait.Parse(resp.Header.Get("Retry-After-Ms"), "ms"); ok {
 			return wait
 		}
@@ -60,12 +61,16 @@ func waitIn(resp *http.Response) (d time.Duration) {
 	if fromCache(resp.Header) {
 		return d
 	}
+	if left := resp.Header["Ratelimit-Remaining"]; len(left) > 0 { // until draft 6
+		separate := map[string][]string{"Ratelimit-Remaining": left, "Ratelimit-Reset": resp.Header["Ratelimit-Reset"]}
+		d = max(d, serverwait.Quota(separate, false, clockOf(resp.Header)))
+	}
 	return max(d, waitUntilMore(resp.Header["Ratelimit"]))
 }
 
 // statedRate is the least rate, in units a second, of the quotas that an answer states; 0 if it
 // states none, or is from a cache: q units in w seconds of RateLimit-Policy, unless they count
-// bytes, and what remains until the reset in the fields that [QuotaWait] reads.
+// bytes (until draft 7: q;w=w), and what remains until the reset in the fields that [QuotaWait] reads.
 func statedRate(resp *http.Response) (perSecond float64) {
 	if fromCache(resp.Header) {
 		return 0
@@ -89,22 +94,31 @@ func statedRate(resp *http.Response) (perSecond float64) {
 // maxField is how much of a field is read.
 const maxField = 4096
 
-// waitUntilMore is the longest t in the RateLimit fields of the limits of which
-// nothing remains (r), or the longest w where nothing is available (a). A field that is not well-formed is ignored as a whole.
+// forms are the names of what remains of a quota, and of the seconds until more does: of drafts 8 to
+// 11, of the one after, and of draft 7.
+var forms = [...]struct{ left, seconds string }{{"r", "t"}, {"a", "w"}, {"remaining", "reset"}}
+
+// waitUntilMore is the longest time until more in the RateLimit fields of the limits of which nothing
+// remains. A field that is not well-formed is ignored as a whole.
 func waitUntilMore(lines []string) (d time.Duration) {
-	well := readList(lines, func(p parameters) {
-		left, ok := p["r"]
-		seconds := p["t"]
-		if !ok { // the draft after it
-			left, ok = p["a"]
-			seconds = p["w"]
+	read := func(p parameters) {
+		for _, form := range forms {
+			if left, ok := p[form.left]; ok {
+				if left <= 0 {
+					d = max(d, wholeSeconds(p[form.seconds]))
+				}
+				return
+			}
 		}
-		if ok && left <= 0 {
-			d = max(d, wholeSeconds(seconds))
+	}
+	if readList(lines, read) {
+		return d
+	}
+	d = 0
+	if total(lines) <= maxField {
+		if all, well := structured(strings.Join(lines, ",")).dictionary(); well {
+			read(all)
 		}
-	})
-	if !well {
-		return 0
 	}
 	return d
 }
@@ -112,27 +126,28 @@ func waitUntilMore(lines []string) (d time.Duration) {
 // readList calls each for every member of a list that is not too long. It is false if the list is
 // not well-formed.
 func readList(lines []string, each func(parameters)) bool {
-	size := 0
+	return total(lines) <= maxField && structured(strings.Join(lines, ",")).items(each)
+}
+
+func total(lines []string) (bytes int) {
 	for _, line := range lines {
-		if size += len(line); size > maxField {
-			return false
-		}
+		bytes += len(line)
 	}
-	return structured(strings.Join(lines, ",")).strings(each)
+	return bytes
 }
 
 // retryAfter parses the field (RFC 9110 section 10.2.3): seconds, which some servers send
-// with a fraction, or a date, which is compared with the server's own clock if the answer has a Date.
-func retryAfter(h http.Header) time.Duration {
-	value := h.Get("Retry-After")
-	if wait, ok := serverwait.Parse(value, "s"); ok {
-		return wait
+// with a fraction, or a date, which is compared with the server's own clock if the answer has a Date;
+// the longest of several lines, which a proxy may have added.
+func retryAfter(h http.Header) (d time.Duration) {
+	for _, value := range h["Retry-After"] {
+		if wait, ok := serverwait.Parse(value, "s"); ok {
+			d = max(d, wait)
+		} else if at, err := http.ParseTime(value); err == nil {
+			d = max(d, at.Sub(clockOf(h)()))
+		}
 	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	return at.Sub(clockOf(h)())
+	return d
 }
 
 func wholeSeconds(s int64) time.Duration {

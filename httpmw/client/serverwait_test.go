@@ -100,6 +100,7 @@ func TestTransportHeedsTheServer(t *testing.T) {
 		{"part of a second", reply(429, "Retry-After", "0.5"), 500 * time.Millisecond},
 		{"seconds and a part", reply(503, "Retry-After", "299.997"), 299997 * time.Millisecond},
 		{"a fraction of zeros", reply(429, "Retry-After", "120.0"), 2 * time.Minute},
+		{"two lines", reply(429, "Retry-After", "1", "Retry-After", "60"), time.Minute},
 		{"two points", reply(429, "Retry-After", "1.2.3"), 0},
 		{"a point", reply(429, "Retry-After", "."), 0},
 		{"an exponent", reply(429, "Retry-After", "1e3"), 0},
@@ -124,6 +125,15 @@ func TestTransportHeedsTheServer(t *testing.T) {
 		{"nothing remains of one of two", reply(200, "RateLimit", `"a";r=1;t=70, "b";r=0;t=7`), 7 * time.Second},
 		{"two lines", reply(200, "RateLimit", `"a";r=1;t=70`, "RateLimit", `"b";r=0;t=7`), 7 * time.Second},
 		{"the longer one", reply(429, "RateLimit", `"a";r=0;t=7`, "Retry-After", "3"), 7 * time.Second},
+		{"403", reply(403, "Retry-After", "7"), 7 * time.Second},
+		{"403 without a wait", reply(403), 0},
+		{"draft 7", reply(200, "RateLimit", "limit=100, remaining=0, reset=7"), 7 * time.Second},
+		{"draft 7, on lines", reply(200, "RateLimit", "limit=100;w=60, remaining=0", "RateLimit", "reset=7"), 7 * time.Second},
+		{"draft 7, something remains", reply(200, "RateLimit", "limit=100, remaining=1, reset=7"), 0},
+		{"draft 7, broken", reply(200, "RateLimit", "limit=100, remaining=0, reset=7,"), 0},
+		{"draft 6", reply(200, "RateLimit-Limit", "100", "RateLimit-Remaining", "0", "RateLimit-Reset", "7"), 7 * time.Second},
+		{"draft 6, something remains", reply(200, "RateLimit-Limit", "100", "RateLimit-Remaining", "1", "RateLimit-Reset", "7"), 0},
+		{"draft 6, from a cache", reply(200, "Age", "1", "RateLimit-Remaining", "0", "RateLimit-Reset", "7"), 0},
 		{"broken field", reply(200, "RateLimit", `"a";r=0;t=7, !`), 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {

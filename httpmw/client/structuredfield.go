@@ -10,26 +10,55 @@ type structured string
 // out.
 type parameters map[string]int64
 
-// strings reads a list of strings with their parameters, and calls each for every member. It is
-// false if the list is not well-formed, or has a member of another type.
-func (s structured) strings(each func(parameters)) bool {
-	s.skip(" ")
-	for s != "" {
-		if !s.text() {
+// items reads a list of strings and integers with their parameters, and calls each for every
+// member, of which an integer is the parameter q. It is false if the list is not well-formed, or has a
+// member of another type.
+func (s structured) items(each func(parameters)) bool {
+	return s.list(func() bool {
+		quoted := s[0] == '"'
+		n, integer, ok := s.value()
+		if !ok || !quoted && !integer {
 			return false
 		}
 		params, ok := s.parameters()
-		if !ok {
+		if integer && ok {
+			params["q"] = n
+		}
+		if ok {
+			each(params)
+		}
+		return ok
+	})
+}
+
+// dictionary reads the members of a dictionary that are integers, without their parameters. It is
+// false if the dictionary is not well-formed, or has an inner list.
+func (s structured) dictionary() (all parameters, well bool) {
+	all = parameters{}
+	well = s.list(func() bool {
+		if !s.pair(all) {
 			return false
 		}
-		each(params)
-		if s.skip(" \t"); s == "" {
+		_, ok := s.parameters()
+		return ok
+	})
+	return all, well
+}
+
+// list reads members between commas. s is not empty when member is called.
+func (s *structured) list(member func() bool) bool {
+	s.skip(" ")
+	for *s != "" {
+		if !member() {
+			return false
+		}
+		if s.skip(" \t"); *s == "" {
 			return true
 		}
 		if !s.take(',') {
 			return false
 		}
-		if s.skip(" \t"); s == "" {
+		if s.skip(" \t"); *s == "" {
 			return false // a comma at the end
 		}
 	}
@@ -40,24 +69,28 @@ func (s structured) strings(each func(parameters)) bool {
 func (s *structured) parameters() (params parameters, ok bool) {
 	params = parameters{}
 	for s.take(';') {
-		s.skip(" ")
-		key := s.run(lower + digits + "_-.*")
-		if key == "" || !strings.ContainsRune(lower+"*", rune(key[0])) {
+		if s.skip(" "); !s.pair(params) {
 			return nil, false
-		}
-		delete(params, key) // the last one counts
-		if !s.take('=') {
-			continue
-		}
-		n, integer, ok := s.value()
-		if !ok {
-			return nil, false
-		}
-		if integer {
-			params[key] = n
 		}
 	}
 	return params, true
+}
+
+// pair reads key=value or key into all, where the last of several counts.
+func (s *structured) pair(all parameters) bool {
+	key := s.run(lower + digits + "_-.*")
+	if key == "" || !strings.ContainsRune(lower+"*", rune(key[0])) {
+		return false
+	}
+	delete(all, key)
+	if !s.take('=') {
+		return true
+	}
+	n, integer, ok := s.value()
+	if integer {
+		all[key] = n
+	}
+	return ok
 }
 
 const (

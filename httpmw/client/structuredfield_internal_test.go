@@ -19,7 +19,8 @@ func library(text string) (all []parameters, well bool) {
 		if !isItem {
 			return nil, false
 		}
-		if _, isString := item.Value.(string); !isString {
+		n, isInteger := item.Value.(int64)
+		if _, isString := item.Value.(string); !isString && !isInteger {
 			return nil, false
 		}
 		params := parameters{}
@@ -30,13 +31,36 @@ func library(text string) (all []parameters, well bool) {
 				}
 			}
 		}
+		if isInteger {
+			params["q"] = n
+		}
 		all = append(all, params)
 	}
 	return all, true
 }
 
+// libraryDictionary is library for a dictionary.
+func libraryDictionary(text string) (all parameters, well bool) {
+	members, err := httpsfv.UnmarshalDictionary([]string{text})
+	if err != nil {
+		return nil, false
+	}
+	all = parameters{}
+	for _, name := range members.Names() {
+		member, _ := members.Get(name)
+		item, isItem := member.(httpsfv.Item)
+		if !isItem {
+			return nil, false
+		}
+		if n, integer := item.Value.(int64); integer {
+			all[name] = n
+		}
+	}
+	return all, true
+}
+
 func mine(text string) (all []parameters, well bool) {
-	well = structured(text).strings(func(p parameters) { all = append(all, p) })
+	well = structured(text).items(func(p parameters) { all = append(all, p) })
 	if !well {
 		return nil, false
 	}
@@ -50,6 +74,8 @@ var lists = []string{
 	`"a";pk=:YWJj:;r=0`, `"a";pk=:YWJj`, `"a";x=?1;r=0`, `"a";x=?2`, `"a";x="y\"z\\";r=0`, `"a";x="y`, `"\a"`, `"é"`,
 	`"a",`, `"a",,"b"`, `,`, `"a" , "b"`, `"a"	,	"b"`, `a;r=0`, `1;r=0`, `("a");r=0`, `"a"x`, `"a";*k=1`, `"a";1=1`,
 	`"a";x=tok/en:*;r=0`, `"a";x=*;r=0`, ` "a"`, `"a" `, "\"a\"\t", `"a";x`, `"a";`, `"a";;r=0`, `"a";r =0`, `"a";r= 0`,
+	`100;w=60`, `100;q=7;w=60, "a";q=9`, `-1`, `1.5;w=1`, `limit=100, remaining=0, reset=7`, `limit=100;w=60,remaining=0`, `a, b=1, a=2`,
+	`a=1,`, `a=(1 2)`, `a="x", b=?1, c=1.5, d=7`, `A=1`, `a=1;`, `a=1 b=2`,
 	`"a";r=0;t=@1`, `"a";t=@1.5`, `"a";t=@`, `"a";x=%"a"`, `"a";r=00;t=010`, `"a";r=-0`,
 }
 
@@ -67,8 +93,20 @@ func agrees(t *testing.T, text string) {
 	got, ok := mine(text)
 	if ok == well {
 		require.Equal(t, want, got, "%q", text)
-		return
+	} else {
+		differs(t, text, ok, well)
 	}
+	all, well := libraryDictionary(text)
+	members, ok := structured(text).dictionary()
+	if ok != well {
+		differs(t, text, ok, well)
+	} else if ok {
+		require.Equal(t, all, members, "%q", text)
+	}
+}
+
+func differs(t *testing.T, text string, ok, well bool) {
+	t.Helper()
 	require.True(t, well && strings.Contains(text, "%\"") || ok && strings.Contains(text, ":"), "%q: %v, %v by the library", text, ok, well)
 }
 

@@ -21,7 +21,7 @@ import (
 )
 
 // Transport makes requests wait until l admits them, and until the server accepts them: after a
-// 429 or 503 with Retry-After, or an answer whose RateLimit field says that
+// 403, 429 or 503 with Retry-After, or an answer whose RateLimit fields, by any draft, say that
 // nothing remains, the next requests of the same key to the same host wait that
 // long, at most a year, and after it the limit holds again. Requests of the same
 // key wait for l in the order of their arrival. Answers go to the caller unchanged;
@@ -148,7 +148,8 @@ func (t *transport) handleResponse(ctx context.Context, res *reservation, c paci
 		wait = max(wait, t.serverWait(resp))
 	}
 	status := resp.StatusCode
-	a := learn.Answer{Wait: wait, Denied: status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && wait > 0}
+	mayDeny := status == http.StatusForbidden || status == http.StatusServiceUnavailable
+	a := learn.Answer{Wait: wait, Denied: status == http.StatusTooManyRequests || mayDeny && wait > 0}
 	if t.Learns() {
 		a.Rate = statedRate(resp)
 	}

@@ -162,18 +162,19 @@ var contentTypes = []string{
 // protocolOf returns the protocol of a request, and the content type of its answer.
 func protocolOf(r *http.Request) (kind protocol, contentType string) {
 	sent, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	sent = strings.TrimSpace(sent)
+	sent = strings.ToLower(strings.TrimSpace(sent))
 	for _, family := range [...]struct {
-		prefix   string
+		name     string
 		kind     protocol
 		standard string
 	}{
 		{"application/grpc-web-text", grpc, "application/grpc-web-text"},
 		{"application/grpc-web", grpc, "application/grpc-web"},
 		{"application/grpc", grpc, "application/grpc"},
-		{"application/connect+", connectStream, "application/connect+proto"},
+		{"application/connect", connectStream, "application/connect+proto"},
 	} {
-		if strings.HasPrefix(sent, family.prefix) {
+		codec, ok := strings.CutPrefix(sent, family.name)
+		if ok && (codec == "" && family.kind == grpc || strings.HasPrefix(codec, "+")) {
 			if slices.Contains(contentTypes, sent) {
 				return family.kind, sent
 			}

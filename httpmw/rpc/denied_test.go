@@ -9,14 +9,17 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/httpmw/rpc"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -69,6 +72,7 @@ func TestGRPCAnswers(t *testing.T) {
 		{"web", "application/grpc-web+proto", "application/grpc-web+proto", denying(algo.Quota, 1), "", "8", "1"},
 		{"web, unknown codec", "application/grpc-web+evil", "application/grpc-web", denying(algo.Quota, 1), "", "8", "1"},
 		{"web text", "application/grpc-web-text; charset=x", "application/grpc-web-text", denying(algo.Quota, 1), "", "8", "1"},
+		{"upper case", "APPLICATION/GRPC+Proto", "application/grpc+proto", denying(algo.Quota, 1), "", "8", "1"},
 		{"deadline comes first", "application/grpc", "application/grpc", denying(algo.Quota, 3*time.Second), "2999m", "8", "-1"},
 		{"deadline comes later", "application/grpc", "application/grpc", denying(algo.Quota, 3*time.Second), "4S", "8", "3000"},
 		{"absurd deadline", "application/grpc", "application/grpc", denying(algo.Quota, 3*time.Second), "99999999H", "8", "3000"},
@@ -179,6 +183,12 @@ func TestOther(t *testing.T) {
 	r.Header.Set("Content-Type", "application/grpc")
 	teapot.ServeHTTP(w, r)
 	require.Equal(t, http.StatusTeapot, w.Code)
+	for _, kind := range []string{"application/grpcfoo", "application/grpc-webfoo", "application/connect", "text/plain"} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil)
+		r.Header.Set("Content-Type", kind)
+		httpmw.Limit(denying(algo.Quota, 1), keyfunc.Global(), httpmw.WithDenied(teapot))(http.NotFoundHandler()).ServeHTTP(w, r)
+		require.Equal(t, http.StatusTeapot, w.Code, kind)
+	}
 }
 
 // A gRPC client of google.golang.org/grpc, calling a gRPC server that is an
@@ -209,6 +219,41 @@ func TestGRPCOverHTTP(t *testing.T) {
 	require.Equal(t, codes.ResourceExhausted, status.Code(err), err)
 	require.Equal(t, []string{"-1"}, trailer.Get("grpc-retry-pushback-ms"), "an hour is beyond the deadline")
 	require.Equal(t, "rate limit exceeded", status.Convert(err).Message())
+}
+
+// TestRetryPolicyOverHTTP: over net/http the retry policy of a client applies to denials of httpmw, which
+// are a single header, and not to those of grpcmw, before which ServeHTTP sends one.
+func TestRetryPolicyOverHTTP(t *testing.T) {
+	policy := grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 2,
+		"initialBackoff": "0.001s", "maxBackoff": "0.001s", "backoffMultiplier": 1, "retryableStatusCodes": ["RESOURCE_EXHAUSTED"]}}]}`)
+	once := func() algo.Limiter { return denying(algo.Quota, time.Millisecond) }
+	for name, row := range map[string]struct {
+		options  []grpc.ServerOption
+		around   func(http.Handler) http.Handler
+		attempts int32
+	}{
+		"httpmw": {nil, httpmw.Limit(once(), keyfunc.Global(), httpmw.WithDenied(rpc.Denied(nil))), 2},
+		"grpcmw": {grpcmw.ServerOptions(once(), rpckey.Global(), grpcmw.WithExempt()), func(h http.Handler) http.Handler { return h }, 1},
+	} {
+		server := grpc.NewServer(row.options...)
+		grpc_health_v1.RegisterHealthServer(server, health.NewServer())
+		var attempts atomic.Int32
+		handler := row.around(server)
+		web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			attempts.Add(1)
+			handler.ServeHTTP(w, r)
+		}))
+		web.Config.Protocols = new(http.Protocols)
+		web.Config.Protocols.SetUnencryptedHTTP2(true)
+		web.Start()
+		conn, err := grpc.NewClient(web.Listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), policy)
+		require.NoError(t, err)
+		_, err = grpc_health_v1.NewHealthClient(conn).Check(t.Context(), new(grpc_health_v1.HealthCheckRequest))
+		require.Equal(t, codes.ResourceExhausted, status.Code(err), err)
+		require.Equal(t, row.attempts, attempts.Load(), name)
+		require.NoError(t, conn.Close())
+		web.Close()
+	}
 }
 
 // A server that is an http.Handler answers its gRPC clients in their protocol.

@@ -522,9 +522,9 @@ var table = []sent{
 	{name: "no key, shared, denied", l: decides(denies(algo.Overload, 0)), key: "missing", none: "shared",
 		want: answer{result: telemetry.Denied, status: "capacity", retry: time.Second, event: denies(algo.Overload, 0), cost: 1, keyed: true}},
 	{name: "no key, deny", l: decides(admits(0)), key: "missing", none: "deny",
-		want: answer{result: telemetry.Denied, status: "keyless", event: noKey, err: keyfunc.ErrNoKey}},
+		want: answer{result: telemetry.Denied, status: "keyless", event: noKey, keyed: true, err: keyfunc.ErrNoKey}},
 	{name: "no key, deny, canceled", l: decides(admits(0)), key: "missing", none: "deny", ctx: canceled,
-		want: answer{result: telemetry.Canceled, status: "over", event: noKey, err: context.Canceled}},
+		want: answer{result: telemetry.Canceled, status: "over", event: noKey, keyed: true, err: context.Canceled}},
 	{name: "no key, skip", l: decides(denies(algo.Quota, 1)), key: "missing", none: "skip", quiet: true,
 		want: answer{status: "ok", served: true}},
 

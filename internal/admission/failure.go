@@ -56,6 +56,32 @@ func (p *Policy[C]) logFailure(err error) {
 	}
 }
 
+// keyless watches for a policy, or a table of plans, that finds no key.
+type keyless struct {
+	share warning.Share
+	pause warning.Pause
+}
+
+// noKey counts a call without a key, and logs that nearly all are: after pause once more.
+func (k *keyless) noKey(policy string, err error, pause time.Duration) {
+	if k.share.Odd() && k.pause.Over(pause) {
+		warnKeyless.Print("policy", policy, "error", err.Error())
+	}
+}
+
+var warnKeyless = warning.Line{
+	Code:    "keyfunc.no_key",
+	Message: "keyfunc: nine of ten requests have no key, so they share one limit, or pass unlimited",
+	Do:      "find out why they have no identity; authentication may fail, or come after the limit",
+}
+
+const (
+	// keyed is how many calls without a key one with a key makes up for.
+	keyed = 9
+	// never is a pause that does not end: calls without a key are expected.
+	never = 100 * 365 * 24 * time.Hour
+)
+
 // ResetFailures makes the next failure be logged. It is for tests.
 func ResetFailures() {
 	for i := range undecidedLines {

@@ -45,6 +45,7 @@ type Settings[C any] struct {
 	Observe        func(telemetry.Event)
 	LeaseInContext bool
 	names          *warning.Names // of the policies that are made with these settings
+	unobserved     bool           // WithObserver is possible, but not given
 }
 
 // Config is Settings and the settings of one adapter.
@@ -81,6 +82,7 @@ func Configure[C, Own any](a Adapter, constructor string, takes []string, own Ow
 			a.Misuse(constructor, o.name+": "+err.Error())
 		}
 	}
+	c.unobserved = c.Observe == nil && slices.Contains(takes, "WithObserver")
 	return c
 }
 

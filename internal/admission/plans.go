@@ -3,6 +3,7 @@ package admission
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -75,8 +76,19 @@ func makePolicy[C any](a Adapter, common *Settings[C], l Limit[C], of string) (*
 	common.names.Add(l.Name)
 	for one := range algo.Walk(l.Limiter) {
 		warning.NameLimiter(one, l.Name)
+		if common.unobserved && onTrial(one) {
+			warning.Trial.Log("policy", l.Name)
+		}
 	}
 	return &Policy[C]{Adapter: a, Settings: common, Fields: newFields(l.Name, l.Limiter), Name: l.Name, Key: l.Key, Cost: l.Cost}, nil
+}
+
+// onTrial reports whether l admits what the limiters beneath it, which are in force, would deny.
+func onTrial(l algo.Limiter) bool {
+	w, wraps := l.(algo.Wrapper)
+	_, chooses := l.(algo.Chooser)
+	return wraps && !chooses && algo.About(l).Off &&
+		slices.ContainsFunc(w.Unwrap(), func(inner algo.Limiter) bool { return !algo.About(inner).Off })
 }
 
 // Plans chooses the limits of a call, as an adapter's type M, by the plan of the
@@ -86,6 +98,7 @@ type Plans[C, M any] struct {
 	limits atomic.Pointer[map[string]M]
 	// Unknown is for calls whose plan could not be found.
 	Unknown *Policies[C]
+	keyless
 }
 
 // Init sets the function that finds the plan of a call. It panics if that is
@@ -100,12 +113,16 @@ func (p *Plans[C, M]) Init(a Adapter, s *Settings[C], plan func(C) (string, erro
 func (p *Plans[C, M]) Choose(call C) (m M, err error) {
 	name, err := p.plan(call)
 	limits := *p.limits.Load()
-	if err == nil {
+	switch {
+	case err == nil:
+		p.share.Usual(keyed)
 		if m, ok := limits[name]; ok {
 			return m, nil
 		}
-	} else if !errors.Is(err, keyfunc.ErrNoKey) {
+	case !errors.Is(err, keyfunc.ErrNoKey):
 		return m, err
+	default:
+		p.noKey("plans", err, never)
 	}
 	if m, ok := limits[""]; ok {
 		return m, nil

@@ -92,6 +92,8 @@ func (ps *Policies[C]) Keys(ctx context.Context, call C, v *Verdict[C]) bool {
 			} else if v.Result != telemetry.Allowed {
 				continue
 			}
+		} else {
+			p.share.Usual(keyed)
 		}
 		l := p.Limiter
 		if ps.chooses {
@@ -125,9 +127,10 @@ func (ps *Policies[C]) keyless(ctx context.Context, p *Policy[C], v *Verdict[C],
 		}
 		return "", one.Result
 	case p.Missing == Skip:
+		p.noKey(p.Name, err, never)
 		return "", skipped
 	case p.Missing != Shared:
-		v.only(p, "")
+		v.only(p, keytext.Missing.Key())
 		v.Err = keyfunc.ErrNoKey
 		*v.Decision() = algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}
 		if v.denied(ctx); v.Result == telemetry.Denied {
@@ -135,6 +138,7 @@ func (ps *Policies[C]) keyless(ctx context.Context, p *Policy[C], v *Verdict[C],
 		}
 		return "", v.Result
 	}
+	p.noKey(p.Name, err, time.Hour)
 	return keytext.Missing.Key(), telemetry.Allowed
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// Policy is one limit on calls of type C. It does not change once it is made.
+// Policy is one limit on calls of type C. It does not change once it is made, but for its count of
+// calls without a key.
 type Policy[C any] struct {
 	Adapter
 	*Settings[C]
@@ -19,6 +20,7 @@ type Policy[C any] struct {
 	Key   func(C) (string, error)
 	Cost  func(C) int64 // nil: 1
 	Index int           // among its Policies
+	keyless
 }
 
 // defaultName describes the limit, if there is one: "100-per-minute",

@@ -5,19 +5,19 @@ package cause
 // Cause is the cause of a denial.
 type Cause uint8
 
-// The causes.
+// The causes; package algo explains them.
 const (
-	None      Cause = iota // not stated
-	Limit                  // no free slot
-	Keys                   // no room for one more key
-	Deadline               // the time left to the request is shorter than it would take
-	Queue                  // no room in the queue, or no slot within its longest wait
-	Processor              // too many goroutines wait for the processor
-	Latency                // the limit is low because responses take far longer than usual
-	Hang                   // the limit is low because nothing completes
-	Priority               // for requests of a higher class
-	Share                  // for tenants within their share
-	Store                  // the shared store was unavailable
+	None Cause = iota
+	Limit
+	Keys
+	Deadline
+	Queue
+	Processor
+	Latency
+	Hang
+	Priority
+	Share
+	Store
 
 	Count // of the causes
 )

@@ -64,7 +64,7 @@ func (r *Rules) forwardedFor(peer Address, lines []string) (Address, bool) {
 
 // line reads one line of the header.
 func (c *chain) line(line string) step {
-	if c.rules.Header == headerForwarded {
+	if c.rules.field.header == headerForwarded {
 		return c.forwarded(line)
 	}
 	return c.list(line)
@@ -75,7 +75,7 @@ func (c *chain) line(line string) step {
 // written it, and everything to its left comes from the client itself.
 func (c *chain) list(line string) step {
 	parse := ParseEndpoint
-	if c.rules.Header == headerViewer {
+	if c.rules.field.header == headerViewer {
 		parse = parseViewer
 	}
 	for rest, more := line, true; more; {
@@ -128,7 +128,7 @@ func (c *chain) step(a Address, ok bool, line string) step {
 		}
 		return trusted
 	}
-	if c.rules.Trusts(a) {
+	if c.rules.trusts(a) {
 		return trusted
 	}
 	return found

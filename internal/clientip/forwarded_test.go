@@ -41,7 +41,7 @@ func FuzzS3_Forwarded(f *testing.F) {
 	require.NoError(f, err)
 	peer, _ := ParseEndpoint("10.0.0.1:1")
 	f.Fuzz(func(t *testing.T, line string) {
-		require.NotEmpty(t, rules.Client(peer, strings.Split(line, "\n")))
+		require.NotEmpty(t, rules.Find(peer, func(_, _ string) []string { return strings.Split(line, "\n") }))
 		nodes, ok := forwardedNodes(line)
 		if !ok {
 			require.Empty(t, nodes)

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/sluice-go/sluice/internal/keytext"
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
@@ -62,8 +61,7 @@ func New(c Config) (*Rules, error) {
 		return nil, err
 	}
 	r := &Rules{
-		Header:     http.CanonicalHeaderKey(header),
-		Metadata:   strings.ToLower(header),
+		field:      field{http.CanonicalHeaderKey(header), strings.ToLower(header)},
 		trusted:    trusted,
 		trustAll:   c.TrustAll,
 		trustUnix:  c.TrustUnix,
@@ -95,26 +93,9 @@ func HeaderProblem(name string) string {
 	return ""
 }
 
-var (
-	warnIgnored = &warning.Once{Line: warning.Line{
-		Code:    "keyfunc.forwarded_untrusted",
-		Message: "keyfunc: forwarding header ignored because no proxy is trusted; behind a proxy all clients share one key",
-		Do:      "pass the addresses of your proxies to the key function",
-	}}
-	warnTrustsAll = &warning.Once{Line: warning.Line{
-		Code:    "keyfunc.trusts_all",
-		Message: "keyfunc: with IPConfig.TrustAll and without Hops any client can choose its own key",
-		Do:      "list your proxies in IPConfig.Trusted",
-	}}
-)
-
 // Rules is a checked [Config]. It is safe for concurrent use.
 type Rules struct {
-	// Header is the header to read, canonical for net/http.
-	Header string
-	// Metadata is the same name in lower case, for gRPC.
-	Metadata string
-
+	field      field // to read
 	trusted    spans
 	trustAll   bool
 	trustUnix  bool
@@ -123,13 +104,17 @@ type Rules struct {
 	bits6      int
 	embeddings []embedding
 	keys       keyCache
+	lost       warning.Share // requests whose client is not found
 }
 
-// Trusts reports whether a is a proxy, whose claim about the address before it
+// field is the name of a header: canonical for net/http, and in lower case for gRPC.
+type field struct{ header, metadata string }
+
+// trusts reports whether a is a proxy, whose claim about the address before it
 // counts. It compares the address as received: before embedded IPv4 is unwrapped and
 // before IPv6 is masked. Otherwise every host in the /64 of a proxy would be
 // a proxy.
-func (r *Rules) Trusts(a Address) bool {
+func (r *Rules) trusts(a Address) bool {
 	if a.isUnix() {
 		return r.trustUnix
 	}
@@ -139,16 +124,6 @@ func (r *Rules) Trusts(a Address) bool {
 // trustsNothing reports whether the header is never read.
 func (r *Rules) trustsNothing() bool {
 	return len(r.trusted) == 0 && !r.trustAll && !r.trustUnix
-}
-
-// Client is the key of the client behind a trusted peer, found in the lines of
-// the header.
-func (r *Rules) Client(peer Address, lines []string) string {
-	client, ok := r.forwardedFor(peer, lines)
-	if !ok {
-		return keytext.Hop.With(r.Key(peer))
-	}
-	return r.Key(client)
 }
 
 // Key is the text of an address, or of its prefix; that of IPv4 also inside IPv6.
@@ -169,19 +144,6 @@ func (r *Rules) Key(a Address) string {
 		r.keys.put(masked, key)
 	}
 	return key
-}
-
-// MayWarn reports whether a header from an untrusted peer is still to be
-// logged. If so, the caller passes the lines of the header to [Rules.Ignore].
-func (r *Rules) MayWarn() bool {
-	return r.trustsNothing() && warnIgnored.Pending()
-}
-
-// Ignore logs, once in the life of the process, that a header is ignored.
-func (r *Rules) Ignore(lines []string) {
-	if len(lines) > 0 {
-		warnIgnored.Log()
-	}
 }
 
 // embedding is an IPv6 prefix whose addresses hold an IPv4 address: the four bytes

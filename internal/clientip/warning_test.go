@@ -41,6 +41,15 @@ func overHTTP(key keyfunc.HTTP, peer, header string) {
 	_, _ = key(r)
 }
 
+func overHTTPTimes(n int, key keyfunc.HTTP, peer, header, value string) {
+	r := httptest.NewRequest(http.MethodGet, "http://example.com/", nil)
+	r.RemoteAddr = peer
+	r.Header.Set(header, value)
+	for range n {
+		_, _ = key(r)
+	}
+}
+
 // overGRPC takes the key of a call with 203.0.113.7 in x-forwarded-for.
 func overGRPC(key keyfunc.RPC) {
 	ctx := peer.NewContext(context.Background(), &peer.Peer{Addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.1:1"))})
@@ -49,6 +58,7 @@ func overGRPC(key keyfunc.RPC) {
 
 func TestWarnings(t *testing.T) {
 	const ignored, trustsAll = "code=keyfunc.forwarded_untrusted", "code=keyfunc.trusts_all"
+	const absent, unreadable = "code=keyfunc.forwarded_elsewhere", "code=keyfunc.forwarded_unreadable"
 	trusted := netip.MustParsePrefix("10.0.0.0/8")
 	trustAll := func() { keyfunc.IPConfig{TrustAll: true}.HTTP() }
 	for _, row := range []struct {
@@ -74,6 +84,39 @@ func TestWarnings(t *testing.T) {
 		{"the peer alone", func() { overGRPC(rpckey.PeerIP()) }, ""},
 		{"counted hops", func() { algo.Must(keyfunc.IPConfig{Hops: 1, TrustAll: true}.HTTP()) }, ""},
 		{"construction", func() { keyfunc.ClientIP() }, ""},
+		{"a wrong prefix", func() {
+			overHTTPTimes(1000, keyfunc.ClientIP(trusted), "192.0.2.1:1", "X-Forwarded-For", "203.0.113.7")
+		}, ignored},
+		{"a wrong prefix over gRPC", func() {
+			key := rpckey.ClientIP(trusted)
+			for range 1000 {
+				overGRPC(key)
+			}
+		}, ignored},
+		{"a proxy of two is missing", func() {
+			key := keyfunc.ClientIP(trusted)
+			for range 1000 {
+				overHTTP(key, "10.0.0.1:1", "X-Forwarded-For")
+				overHTTPTimes(2, key, "192.0.2.1:1", "X-Forwarded-For", "203.0.113.7")
+			}
+		}, ignored},
+		{"clients that invent the header", func() {
+			key := keyfunc.ClientIP(trusted)
+			for range 1000 {
+				overHTTPTimes(2, key, "10.0.0.1:1", "X-Forwarded-For", "203.0.113.7")
+				overHTTP(key, "192.0.2.1:1", "X-Forwarded-For")
+			}
+		}, ""},
+		{"another header than the proxy's", func() {
+			overHTTPTimes(1000, algo.Must(keyfunc.IPConfig{Header: "X-Real-IP", Trusted: []netip.Prefix{trusted}}.HTTP()), "10.0.0.1:1", "X-Forwarded-For", "203.0.113.7")
+		}, absent},
+		{"the proxy's health checks", func() { overHTTPTimes(1000, keyfunc.ClientIP(trusted), "10.0.0.1:1", "Accept", "*") }, ""},
+		{"no addresses", func() {
+			overHTTPTimes(1000, keyfunc.ClientIP(trusted), "10.0.0.1:1", "X-Forwarded-For", "client 203.0.113.7")
+		}, unreadable},
+		{"too many hops", func() {
+			overHTTPTimes(1000, algo.Must(keyfunc.IPConfig{Hops: 2, TrustAll: true}.HTTP()), "10.0.0.1:1", "X-Forwarded-For", "203.0.113.7")
+		}, unreadable},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			out := captured(t, row.do)

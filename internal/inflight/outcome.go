@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/sluice-go/sluice/algo"
 )
@@ -67,7 +66,7 @@ func (f *Flight) result(gone bool) (o algo.Outcome, gaveUp bool) {
 		return o, status == 499 // of nginx
 	case gone && f.w.status == 0:
 		return algo.Failed, false
-	case strings.HasPrefix(contentType(f.w.Header()), "application/grpc"):
+	case isGRPC(contentType(f.w.Header())):
 		code := codeIn(f.w.Header())
 		return OfCode(code), code == canceled
 	}

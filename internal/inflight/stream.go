@@ -39,6 +39,16 @@ func mediaType(contentType string) string {
 	return strings.ToLower(strings.TrimSpace(kind))
 }
 
+// isGRPC reports whether a content type is one of gRPC or gRPC-Web, with any codec.
+func isGRPC(contentType string) bool {
+	const family = "application/grpc"
+	if len(contentType) < len(family) || !strings.EqualFold(contentType[:len(family)], family) { // of most answers
+		return false
+	}
+	kind, _, _ := strings.Cut(mediaType(contentType)[len(family):], "+")
+	return kind == "" || kind == "-web" || kind == "-web-text"
+}
+
 // jsonLines reports whether a media type is of JSON values in lines.
 func jsonLines(kind string) bool {
 	switch kind {

@@ -5,8 +5,13 @@ import (
 	"sync"
 )
 
-// Mistakes of a program that settles, or asks for the lease of a policy.
+// Mistakes that are found in several packages.
 var (
+	Trial = &Once{Line: Line{
+		Code:    "algo.trial_unobserved",
+		Message: "algo: a limit is on trial without an observer, so nothing shows what it would deny",
+		Do:      "give the middleware or interceptor WithObserver, or put the limit in force",
+	}}
 	UnknownPolicy = &Once{Line: Line{
 		Code:    "algo.unknown_policy",
 		Message: "algo: no limit around the request has a policy of that name, so nothing is settled or charged",

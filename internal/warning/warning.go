@@ -87,8 +87,24 @@ func (p *Pause) Over(d time.Duration) bool {
 	return !goesOn && p.end.CompareAndSwap(end, now+int64(d))
 }
 
-// Reset ends the pause. It is for tests.
+// Reset ends the pause.
 func (p *Pause) Reset() { p.end.Store(0) }
+
+// Share finds out whether requests of a kind that should be rare are many.
+type Share struct{ odd atomic.Int64 }
+
+// manyOdd is how many odd requests must come, beyond what the others make up for.
+const manyOdd = 100
+
+// Odd counts a request of the kind, and reports whether these are too many: then it begins anew.
+func (s *Share) Odd() bool { return s.odd.Add(1) >= manyOdd && s.odd.Swap(0) >= manyOdd }
+
+// Usual counts another request, which makes up for n of the kind.
+func (s *Share) Usual(n int64) {
+	if odd := s.odd.Load(); odd > 0 {
+		s.odd.CompareAndSwap(odd, max(odd-n, 0)) // lost to another request, it counts for nothing
+	}
+}
 
 // NameLimiter names a limiter in its warnings by a policy that it is part of. Package algo sets it.
 var NameLimiter = func(limiter any, policy string) {}

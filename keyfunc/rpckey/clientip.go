@@ -56,13 +56,20 @@ func FromConfig(c keyfunc.IPConfig) (keyfunc.RPC, error) {
 		if !ok {
 			return "", errNoPeer
 		}
-		if rules.Trusts(a) {
-			return rules.Client(a, metadata.ValueFromIncomingContext(ctx, rules.Metadata)), nil
-		}
-		if rules.MayWarn() {
-			rules.Ignore(metadata.ValueFromIncomingContext(ctx, rules.Metadata))
-		}
-		return rules.Key(a), nil
+		return rules.Find(a, func(_, name string) []string { return metadata.ValueFromIncomingContext(ctx, name) }), nil
+	}, nil
+}
+
+// Within is [keyfunc.IPConfig.Within] for gRPC: it makes a function for grpcmw.WithSkip, which exempts
+// the clients of some networks.
+func Within(c keyfunc.IPConfig, networks ...netip.Prefix) (func(ctx context.Context, fullMethod string) bool, error) {
+	within, err := clientip.Within(clientip.Config(c), networks)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, _ string) bool {
+		peer, ok := callPeer(ctx)
+		return ok && within.Have(peer, func(_, name string) []string { return metadata.ValueFromIncomingContext(ctx, name) })
 	}, nil
 }
 

@@ -14,6 +14,7 @@
 //	several of these together                 Join(...)
 //	the first of these that a call has        Or(...)
 //	one limit for all calls                   Global()
+//	no limit for some networks (WithSkip)     Within(config, prefixes...)
 //
 // The functions are safe for concurrent use, never panic on a call, and read
 // a bounded part of its metadata. Constructors without an error result panic

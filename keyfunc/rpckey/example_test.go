@@ -107,3 +107,10 @@ type tenant struct{}
 var service = tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{
 	{URIs: []*url.URL{{Scheme: "spiffe", Host: "example.org", Path: "/billing"}}},
 }}}
+
+// Calls from one network are not limited.
+func ExampleWithin() {
+	exempt, err := rpckey.Within(keyfunc.IPConfig{}, netip.MustParsePrefix("192.0.2.0/24"))
+	fmt.Println(exempt(from("192.0.2.7:1"), "/a/b"), exempt(from("203.0.113.9:1"), "/a/b"), err) // in grpcmw.WithSkip(exempt)
+	// Output: true false <nil>
+}

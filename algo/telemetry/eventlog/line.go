@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/warning"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // topic is the subject matter of a line.
@@ -119,7 +120,11 @@ func (s *sample) attrs() []slog.Attr {
 		attrs = append(attrs, slog.String("policy", clean(s.policy)))
 	}
 	if s.key != 0 {
-		attrs = append(attrs, slog.String("key", fmt.Sprintf("%016x", s.key)))
+		text := fmt.Sprintf("%016x", s.key)
+		if s.key == keyfunc.Hash(missing) {
+			text = missing
+		}
+		attrs = append(attrs, slog.String("key", text))
 	}
 	attrs = append(attrs, slog.String("transport", s.transport.String()), slog.Bool("client", s.client))
 	if s.reason != algo.Admitted {
@@ -130,6 +135,8 @@ func (s *sample) attrs() []slog.Attr {
 	}
 	return append(attrs, slog.Int64("count", s.count))
 }
+
+const missing = "~missing" // see package keyfunc
 
 // clean makes an untrusted string harmless for any handler.
 func clean(s string) string {

@@ -38,7 +38,8 @@ import (
 //   - code: telemetry.denied, telemetry.shadowed, telemetry.failed-open,
 //     telemetry.failed-closed, telemetry.fallback or telemetry.others;
 //   - policy, transport, client, and count, the number of decisions;
-//   - if they apply: key, the hash of the key in 16 hexadecimal digits, reason,
+//   - if they apply: key, the hash of the key in 16 hexadecimal digits, or ~missing of requests
+//     without the identity that the limit counts by, reason,
 //     method, status, retry_after in seconds, learned rate, cause, for which the
 //     limiter denied (queue, processor, ...), and error, the type of an error.
 //

@@ -235,6 +235,19 @@ func (c counter) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
+// A request without the identity that its limit counts by is not a key among others.
+func TestLogNamesTheMissingKey(t *testing.T) {
+	for name, missing := range map[string][]httpmw.Option{"shared": nil, "denied": {httpmw.WithMissingKey(401)}} {
+		j := newJournal(t)
+		handler := httpmw.Limit(algo.Must(algo.NewTokenBucket(algo.PerHour(1))), keyfunc.Header("X-User"),
+			append(missing, httpmw.WithObserver(j.Observe))...)(http.NotFoundHandler())
+		for range 2 {
+			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+		}
+		require.Contains(t, j.text.String(), `"key":"~missing"`, name)
+	}
+}
+
 // BenchmarkLog measures an event that writes nothing.
 func BenchmarkLog(b *testing.B) {
 	log, err := eventlog.New(slog.New(slog.DiscardHandler))

@@ -15,6 +15,7 @@
 //	ratelimit.active_requests.utilization  gauge, 1            policy
 //	ratelimit.limit                        gauge, {unit}       policy
 //	ratelimit.limit.window                 gauge, s            policy
+//	ratelimit.limit.off                    gauge, 1            policy
 //	ratelimit.keys                         gauge, {key}        policy
 //	ratelimit.keys.limit                   gauge, {key}        policy
 //	ratelimit.keys.overflowed              gauge, {charge}     policy
@@ -45,8 +46,9 @@
 // the way to Redis, sleeping out a Delay. ratelimit.fallback counts local decisions because the
 // shared store was unavailable. The gauges of active requests show the limiters given to
 // [Metrics.InFlight], those of tenants the ones given to [Metrics.Tenants], the others those
-// given to [Metrics.Limits]. A limiter without a limit, or without keys in this process, has no
-// such gauge; those that are learned are of limits that learn (package algo/learn), of all keys together.
+// given to [Metrics.Limits]. ratelimit.limit.off is 1 while a limit denies nothing, because it is
+// switched off or on trial, otherwise 0. A limiter without a limit, or without keys in this process, has no
+// such of the other gauges; those that are learned are of limits that learn (package algo/learn), of all keys together.
 //
 // Except for [Metrics.Tenants], neither keys nor methods are labels. At most 64 policies ([MaxPolicies]) are
 // counted separately, with at most 44 series of ratelimit.requests each, and

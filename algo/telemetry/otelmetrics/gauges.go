@@ -25,7 +25,7 @@ type InFlighter interface {
 // gauges are read at each collection.
 type gauges struct {
 	active, limit   metric.Int64ObservableGauge
-	quota           metric.Int64ObservableGauge
+	quota, off      metric.Int64ObservableGauge
 	keys, room, out metric.Int64ObservableGauge
 	used, window    metric.Float64ObservableGauge
 	asked, got      metric.Float64ObservableGauge
@@ -58,6 +58,7 @@ func (g *gauges) register(meter metric.Meter) error {
 	g.active = whole("ratelimit.active_requests", "{request}", "Requests that hold a slot of an in-flight limit.")
 	g.limit = whole("ratelimit.active_requests.limit", "{request}", "Slots of an in-flight limit; absent while there is no limit.")
 	g.quota = whole("ratelimit.limit", "{unit}", "Units that a limit admits at once, as configured.")
+	g.off = whole("ratelimit.limit.off", "1", "1 while a limit denies nothing, because it is switched off or on trial; otherwise 0.")
 	g.keys = whole("ratelimit.keys", "{key}", "Keys with debt in the table of a limit in this process.")
 	g.room = whole("ratelimit.keys.limit", "{key}", "Keys for which the table has room.")
 	g.out = whole("ratelimit.keys.overflowed", "{charge}", "Charges to new keys that found the table full, since the limiter was made.")
@@ -78,7 +79,7 @@ func (g *gauges) register(meter metric.Meter) error {
 		return failed
 	}
 	var err error
-	g.registration, err = meter.RegisterCallback(g.observe, g.active, g.limit, g.used, g.quota, g.window, g.keys, g.room, g.out, g.asked, g.got, g.pace, g.pause, g.pauses, g.refused)
+	g.registration, err = meter.RegisterCallback(g.observe, g.active, g.limit, g.used, g.quota, g.off, g.window, g.keys, g.room, g.out, g.asked, g.got, g.pace, g.pause, g.pauses, g.refused)
 	return err
 }
 
@@ -109,7 +110,12 @@ type keyTable interface{ Stats() algo.Stats }
 
 // describe observes the configuration of one limiter and its table of keys.
 func (g *gauges) describe(o metric.Observer, l algo.Limiter, set metric.ObserveOption) {
-	if d := algo.About(l); d.Window > 0 {
+	d, off := algo.About(l), int64(0)
+	if d.Off {
+		off = 1
+	}
+	o.ObserveInt64(g.off, off, set)
+	if d.Window > 0 {
 		o.ObserveInt64(g.quota, d.Quota, set)
 		o.ObserveFloat64(g.window, d.Window.Seconds(), set)
 	}

@@ -254,6 +254,7 @@ func TestLimits(t *testing.T) {
 	require.NoError(t, m.Limits(maps.All(limits)))
 	require.NoError(t, p.callback(t.Context(), reading{p: p}))
 	require.Equal(t, map[string]float64{
+		"limit.off ratelimit.policy=users": 0, "limit.off ratelimit.policy=none": 1,
 		"limit ratelimit.policy=users": 10, "limit.window ratelimit.policy=users": 10,
 		"keys ratelimit.policy=users": 1, "keys.limit ratelimit.policy=users": 64, "keys.overflowed ratelimit.policy=users": 0,
 	}, p.sums)
@@ -266,9 +267,10 @@ func TestLimits(t *testing.T) {
 	require.InDelta(t, 3600, p.sums["learned.wait ratelimit.policy=partner"], 60)
 	delete(p.sums, "learned.wait ratelimit.policy=partner")
 	require.Equal(t, map[string]float64{
+		"limit.off ratelimit.policy=partner": 1, "limit.off ratelimit.policy=none": 1,
 		"learned.rate ratelimit.policy=partner": partner.Stats().Rate, "learned.waits ratelimit.policy=partner": 1, "learned.denied ratelimit.policy=partner": 3,
 	}, p.sums)
-	delete(limits, "partner")
+	clear(limits)
 	clear(p.sums)
 	require.NoError(t, p.callback(t.Context(), reading{p: p}))
 	require.Empty(t, p.sums)
