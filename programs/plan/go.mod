@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/sluice-go/sluice v0.0.0
 	github.com/sluice-go/sluice/examples/gateway v0.0.0-00010101000000-000000000000
+	github.com/stretchr/testify v1.12.1
 	github.com/tidwall/gjson v1.20.0
 	gonum.org/v1/plot v0.17.0
 )
@@ -22,6 +23,7 @@ require (
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	go.yaml.in/yaml/v4 v4.0.0 // indirect
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/net v0.60.0 // indirect

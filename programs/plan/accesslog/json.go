@@ -20,7 +20,11 @@ func (j *jsonLine) parse(text string) error {
 	if !gjson.Valid(text) {
 		return errors.New("not an object of JSON: the line is cut off, or of another format")
 	}
-	gjson.Parse(text).ForEach(func(key, value gjson.Result) bool {
+	object := gjson.Parse(text)
+	if !object.IsObject() {
+		return errors.New("not an object of JSON")
+	}
+	object.ForEach(func(key, value gjson.Result) bool {
 		j.keys, j.values = append(j.keys, key.Str), append(j.values, value)
 		return true
 	})

@@ -39,13 +39,13 @@ var names = map[string][]string{
 	"duration":  {"request_time", "Duration", "seconds", "duration", "duration_ms", "latency_ms", "elapsed_ms", "took_ms"},
 	"address":   {"request.client_ip", "request.remote_ip", "ClientHost", "downstream_remote_address", "remote_addr", "remote_ip", "client_ip", "client", "clientip", "peer", "ip", "address"},
 	"user":      {"user_id", "ClientUsername", "remote_user", "user", "username", "sub", "account"},
-	"method":    {"request.method", "RequestMethod", "method", "request_method"},
-	"target":    {"request.uri", "RequestPath", "request_uri", "uri", "path", "url", "target"},
-	"host":      {"request.host", "RequestHost", "authority", "host"},
+	"method":    {"request.method", "RequestMethod", "method", "request_method", ":method"},
+	"target":    {"request.uri", "RequestPath", "request_uri", "uri", "path", "url", "target", "x-envoy-origin-path", ":path"},
+	"host":      {"request.host", "RequestHost", "authority", "host", ":authority"},
 	"status":    {"status", "DownstreamStatus", "response_code", "code"},
 	"bytes":     {"size", "DownstreamContentSize", "bytes_sent", "body_bytes_sent", "bytes"},
 	"route":     {"RouterName", "route", "route_name"},
-	"forwarded": {"request.headers.X-Forwarded-For", "request_X-Forwarded-For", "x_forwarded_for", "http_x_forwarded_for"},
+	"forwarded": {"request.headers.X-Forwarded-For", "request_X-Forwarded-For", "x_forwarded_for", "x-forwarded-for", "http_x_forwarded_for"},
 }
 
 // Get returns a field: one with a common name (address, user, method, path, query, host, status, bytes,
@@ -104,7 +104,13 @@ func (r *Record) header(name string) (string, bool) {
 	return "", false
 }
 
-func present(value string, ok bool) (string, bool) { return value, ok && value != "" && value != "-" }
+// present drops the signs of servers for no value.
+func present(value string, ok bool) (string, bool) {
+	if value == "-" {
+		value = ""
+	}
+	return value, ok && value != ""
+}
 
 // Fields are the fields of the line, common names first.
 func (r *Record) Fields() []string {
@@ -154,7 +160,7 @@ func (r *Record) read(text string) error {
 	if r.Duration, err = r.duration(field, value); err != nil {
 		return fmt.Errorf("%s is %q, want a duration", field, value)
 	}
-	if !r.config.TimeIsArrival && name != "StartUTC" && name != "start_time" {
+	if !r.config.TimeIsArrival && name != "StartUTC" && name != "start_time" && !r.envoy() {
 		r.Arrival = at.Add(-r.Duration)
 	}
 	return nil
@@ -174,6 +180,12 @@ func (r *Record) find(name string) (own, value string, ok bool) {
 	return "", "", false
 }
 
+// envoy reports whether Envoy wrote the line: its durations are in ms, and its times are the arrival.
+func (r *Record) envoy() bool {
+	_, flags := r.line.get("response_flags")
+	return flags
+}
+
 // duration reads a duration with a unit, or in the unit of the field.
 func (r *Record) duration(field, value string) (time.Duration, error) {
 	unit := float64(time.Second)
@@ -185,7 +197,7 @@ func (r *Record) duration(field, value string) (time.Duration, error) {
 	case strings.HasSuffix(field, "_ms"):
 		unit = float64(time.Millisecond)
 	case field == "duration":
-		if _, envoy := r.line.get("start_time"); envoy {
+		if r.envoy() {
 			unit = float64(time.Millisecond)
 		} else if _, slog := r.line.get("msg"); slog && !strings.ContainsAny(value, ".e") {
 			unit = 1

@@ -36,7 +36,8 @@ type demand struct {
 type heavy struct {
 	key         string
 	units, over int64   // its units are units-over at least, and units at most
-	intervals   []int64 // since it took the place
+	from        int     // the interval in which it took the place
+	intervals   []int64 // since then
 }
 
 const (
@@ -52,9 +53,9 @@ func (d *demand) add(e *event) {
 	at := d.index(e.at / second)
 	count(&d.all, at, e.cost)
 	if e.cost > 0 {
-		h := d.place(e.key)
+		h := d.place(e.key, at)
 		h.units += e.cost
-		count(&h.intervals, at, e.cost)
+		count(&h.intervals, at-h.from, e.cost)
 	}
 }
 
@@ -68,7 +69,9 @@ func (d *demand) index(at int64) int {
 		factor := widths[d.width+1] / widths[d.width]
 		d.all = fold(d.all, d.base, factor)
 		for i := range d.found {
-			d.found[i].intervals = fold(d.found[i].intervals, d.base, factor)
+			h := &d.found[i]
+			h.intervals = fold(h.intervals, d.base+int64(h.from), factor)
+			h.from = int((d.base+int64(h.from))/factor - d.base/factor)
 		}
 		d.base /= factor
 		d.width++
@@ -88,16 +91,16 @@ func count(s *[]int64, index int, n int64) {
 	for len(*s) <= index {
 		*s = append(*s, 0)
 	}
-	(*s)[index] += n
+	(*s)[max(index, 0)] += n
 }
 
-func (d *demand) place(key string) *heavy {
+func (d *demand) place(key string, at int) *heavy {
 	if i, known := d.last[key]; known {
 		return &d.found[i]
 	}
 	if len(d.found) < heaviestKeys {
 		d.last[key] = len(d.found)
-		d.found = append(d.found, heavy{key: key})
+		d.found = append(d.found, heavy{key: key, from: at})
 		return &d.found[len(d.found)-1]
 	}
 	least := 0
@@ -109,7 +112,7 @@ func (d *demand) place(key string) *heavy {
 	h := &d.found[least]
 	delete(d.last, h.key)
 	d.last[key] = least
-	*h = heavy{key: key, units: h.units, over: h.units, intervals: h.intervals[:0]}
+	*h = heavy{key: key, units: h.units, over: h.units, from: at, intervals: h.intervals[:0]}
 	return h
 }
 
@@ -118,7 +121,7 @@ func (d *demand) result() Demand {
 	out := Demand{Interval: time.Duration(width) * time.Second, Start: time.Unix(d.base*width-sinceYearOne, 0).UTC(), All: d.all}
 	for _, h := range d.found {
 		if h.units > 2*h.over { // else it may be the latest of many small ones
-			out.Heaviest = append(out.Heaviest, Heavy{h.key, h.units - h.over, h.intervals})
+			out.Heaviest = append(out.Heaviest, Heavy{h.key, h.units - h.over, append(make([]int64, h.from), h.intervals...)})
 		}
 	}
 	slices.SortFunc(out.Heaviest, func(a, b Heavy) int { return cmp.Or(cmp.Compare(b.Units, a.Units), cmp.Compare(a.Key, b.Key)) })
