@@ -172,14 +172,14 @@ func TestBadLines(t *testing.T) {
 		require.Contains(t, bad[0], says)
 	}
 	for line, says := range map[string]string{
-		`{"time":"2026-11-28T21:05:46Z","a":`:       "not an object of JSON",
-		`[1,2]`:                                     "not an object of JSON",
-		`{}`:                                        "an object without fields",
-		`{"a":1,"b":{"c":2}}`:                       "no time; it has the fields a, b.c",
-		`{"time":"yesterday"}`:                      `time is "yesterday"`,
-		`{"time":12}`:                               `time is "12"`,
-		`{"msec":1e999,"a":1}`:                      `time is "1e999"`,
-		`{"msec":179590260x.1}`:                     "not an object of JSON",
+		`{"time":"2026-11-28T21:05:46Z","a":`: "not an object of JSON",
+		`[1,2]`:                               "not an object of JSON",
+		`{}`:                                  "an object without fields",
+		`{"a":1,"b":{"c":2}}`:                 "no time; it has the fields a, b.c",
+		`{"time":"yesterday"}`:                `time is "yesterday"`,
+		`{"time":12}`:                         `time is "12"`,
+		`{"msec":1e999,"a":1}`:                `time is "1e999"`,
+		`{"msec":179590260x.1}`:               "not an object of JSON",
 		`{"msec":1795902600.05,"request_time":"x"}`: `request_time is "x"`,
 	} {
 		bad := read(t, "log", strings.NewReader(`{"time":"2026-11-28T21:05:46Z"}`+"\n"+line+"\n"), accesslog.Config{}, want{})

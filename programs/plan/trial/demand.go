@@ -76,7 +76,7 @@ func (d *demand) index(at int64) int {
 		d.base /= factor
 		d.width++
 	}
-	return int(min(max(at/widths[d.width]-d.base, 0), mostIntervals))
+	return int(min(max(at/widths[d.width]-d.base, 0), mostIntervals-1))
 }
 
 // fold adds up the intervals of a series.

@@ -20,6 +20,7 @@ type source struct {
 	o      Options
 	out    chan batch
 	order  order
+	ready  batch // events in order that wait for a full batch
 
 	// Valid when out is closed.
 	err               error
@@ -65,7 +66,7 @@ func (s *source) read(ctx context.Context) error {
 		r, err := in.Next()
 		s.lines = in.Lines()
 		if errors.Is(err, io.EOF) {
-			return s.send(ctx, s.order.rest())
+			return s.send(ctx, append(s.ready, s.order.rest()...))
 		}
 		if err != nil {
 			return err
@@ -87,8 +88,11 @@ func (s *source) read(ctx context.Context) error {
 				}
 			}
 		}
-		if err := s.send(ctx, s.order.due()); err != nil {
-			return err
+		if s.ready = append(s.ready, s.order.due()...); len(s.ready) >= batchSize {
+			if err := s.send(ctx, s.ready); err != nil {
+				return err
+			}
+			s.ready = make(batch, 0, 2*batchSize)
 		}
 	}
 }

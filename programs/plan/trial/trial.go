@@ -177,6 +177,6 @@ func conclude(sources []*source, tracks []Track, o Options) (*Result, error) {
 }
 
 func noKey(t Track, fields []string) error {
-	return fmt.Errorf("no line has the field of the key %q. The log has: %s. Choose one with -key, or map a field: -field %s=NAME",
-		t.Need, strings.Join(fields, ", "), t.Need)
+	return fmt.Errorf("no line has the field of the key %q. The log has: %s. Choose one by -key, or name the field that has it by -field %s=FIELD",
+		t.Need, strings.Join(fields, ", "), strings.Split(t.Need, ",")[0])
 }
