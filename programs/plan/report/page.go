@@ -17,8 +17,8 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 // view is a result with its pictures.
 type view struct {
 	*Result
-	Headline, Answer, Unit string
-	Curve, Demand, Denials template.HTML
+	Headline, Answer       string
+	Curve, Demand, Denials *picture
 }
 
 // HTML writes the report as one page, which needs nothing else.
@@ -29,17 +29,14 @@ func (r *Report) HTML(w io.Writer) error {
 		if best := t.best(); best != nil {
 			v.Answer = t.answer(best)
 		}
-		var err error
-		if v.Curve, err = t.curve(); err != nil {
-			return err
-		}
-		if v.Demand, err = t.demand(); err != nil {
-			return err
-		}
-		if v.Denials, v.Unit, err = t.denied(); err != nil {
-			return err
+		for to, draw := range map[**picture]func() (*picture, error){&v.Curve: t.curve, &v.Demand: t.demand, &v.Denials: t.denied} {
+			var err error
+			if *to, err = draw(); err != nil {
+				return err
+			}
 		}
 		views = append(views, v)
 	}
-	return page.Execute(w, map[string]any{"Report": r, "Views": views, "Notes": r.notes(), "Rules": rules()})
+	light, inTheDark := rules()
+	return page.Execute(w, map[string]any{"Report": r, "Views": views, "Notes": r.notes(), "Light": light, "Dark": inTheDark})
 }

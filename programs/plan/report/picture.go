@@ -34,16 +34,20 @@ const (
 	textSize      = 10
 )
 
-// rules are the style of all pictures in the dark.
-func rules() template.CSS {
-	var b strings.Builder
+// rules are the style of all pictures in the dark, and of the signs of lines.
+func rules() (light, inTheDark template.CSS) {
+	var bright, b strings.Builder
 	for c, to := range dark {
 		for _, property := range []string{"fill", "stroke"} {
 			fmt.Fprintf(&b, "svg [style*=\"%s:#%02X%02X%02X\"] { %s: %s !important }\n", property, c.R, c.G, c.B, property, to)
 		}
 	}
+	for i, c := range palette {
+		fmt.Fprintf(&bright, ".line%d { background: #%02x%02x%02x }\n", i, c.R, c.G, c.B)
+		fmt.Fprintf(&b, ".line%d { background: %s }\n", i, dark[c])
+	}
 	b.WriteString("svg text { fill: #D5DBE3 !important }\n")
-	return template.CSS(b.String())
+	return template.CSS(bright.String()), template.CSS(b.String())
 }
 
 // line is a line of a picture.
@@ -59,20 +63,25 @@ func newPlot(x, y string) *plot.Plot {
 	p.BackgroundColor = white
 	p.X.Label.Text, p.Y.Label.Text = x, y
 	sans := font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, textSize)
-	p.Legend.TextStyle.Font = sans
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.Label.TextStyle.Font, a.Tick.Label.Font = sans, sans
 	}
-	p.Legend.Top, p.Legend.Padding, p.Legend.ThumbnailWidth = true, vg.Points(2), vg.Points(14)
 	return p
 }
 
-// drawn adds lines and returns the picture as SVG, for a page with the rules.
-func drawn(p *plot.Plot, lines []line) (template.HTML, error) {
+// picture is a drawing, for a page with the rules, and the names of its lines.
+type picture struct {
+	SVG   template.HTML
+	Lines []string
+	Unit  string // of time
+}
+
+func drawn(p *plot.Plot, lines []line) (*picture, error) {
+	var names []string
 	for i, l := range lines {
 		drawn, marks, err := plotter.NewLinePoints(l.points)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		c := palette[i%len(palette)]
 		drawn.Color, drawn.Width = c, vg.Points(1.5)
@@ -84,21 +93,21 @@ func drawn(p *plot.Plot, lines []line) (template.HTML, error) {
 			marks.Shape, marks.Color, marks.Radius = draw.CircleGlyph{}, c, vg.Points(2)
 			p.Add(marks)
 		}
-		p.Legend.Add(l.name+"  ", drawn)
+		names = append(names, l.name)
 	}
 	canvas := vgsvg.New(pictureWidth, pictureHeight)
 	p.Draw(draw.Crop(draw.New(canvas), 0, -4*vg.Millimeter, 0, -2*vg.Millimeter))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
-		return "", err
+		return nil, err
 	}
 	_, svg, _ := bytes.Cut(b.Bytes(), []byte("<svg"))
 	svg = bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif"))
-	return template.HTML("<svg" + string(svg)), nil
+	return &picture{SVG: template.HTML("<svg" + string(svg)), Lines: names}, nil
 }
 
 // curve draws the burst by the rate.
-func (r *Result) curve() (template.HTML, error) {
+func (r *Result) curve() (*picture, error) {
 	var covered, all plotter.XYs
 	for _, s := range r.Suggestions {
 		if s.rate > 0 {
@@ -109,7 +118,7 @@ func (r *Result) curve() (template.HTML, error) {
 		}
 	}
 	if len(covered) < 2 {
-		return "", nil
+		return nil, nil
 	}
 	p := newPlot("rate", "burst")
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
@@ -151,18 +160,26 @@ func (decades) Ticks(low, high float64) (ticks []plot.Tick) {
 	return ticks
 }
 
+// mostSteps is how many steps a line has, about.
+const mostSteps = 160
+
 // worstShown is how many keys the picture of demand has.
 const worstShown = 5
 
 // demand draws the units of the heaviest keys over time.
-func (r *Result) demand() (template.HTML, error) {
+func (r *Result) demand() (*picture, error) {
 	d := r.result.Demand
 	d.Heaviest = d.Heaviest[:min(len(d.Heaviest), worstShown)]
 	if len(d.Heaviest) == 0 || len(d.All) < 2 {
-		return "", nil
+		return nil, nil
 	}
 	interval := d.Interval
-	per := max(len(d.All)/150, 1)
+	per := 1
+	for _, per = range []int{1, 2, 5, 10, 15} {
+		if len(d.All)/per <= mostSteps {
+			break
+		}
+	}
 	var lines []line
 	for _, h := range d.Heaviest {
 		lines = append(lines, line{name: r.show(h.Key), steps: true, points: series(h.Intervals, len(d.All), per, d.Start, interval)})
@@ -187,7 +204,10 @@ func series(units []int64, n, per int, start time.Time, interval time.Duration) 
 }
 
 // denied draws the denials of each limit per hour, or per minute in a log of fewer than four hours.
-func (r *Result) denied() (picture template.HTML, unit string, err error) {
+func (r *Result) denied() (*picture, error) {
+	if len(r.Limits) == 0 {
+		return nil, nil
+	}
 	past := r.To.Sub(r.From)
 	per, unit := 60, "hour"
 	if past < 4*time.Hour {
@@ -198,18 +218,15 @@ func (r *Result) denied() (picture template.HTML, unit string, err error) {
 	for _, l := range r.Limits[:min(len(r.Limits), len(palette))] {
 		lines = append(lines, line{name: l.title(), steps: true, points: series(l.Minutes, n+per, per, r.From, time.Minute)})
 	}
-	if len(lines) == 0 {
-		return "", unit, nil
-	}
-	p := newPlot("", "denied in an "+unit)
-	if unit == "minute" {
-		p.Y.Label.Text = "denied in a minute"
-	}
+	p := newPlot("", "denied per "+unit)
 	p.X.Tick.Marker = clock{r.From, r.To}
 	p.Y.Min = 0
 	p.Add(grid())
-	picture, err = drawn(p, lines)
-	return picture, unit, err
+	drawing, err := drawn(p, lines)
+	if err == nil {
+		drawing.Unit = unit
+	}
+	return drawing, err
 }
 
 // clock has four or five ticks at whole hours or days.

@@ -280,5 +280,12 @@ func span(seconds float64) string {
 	default:
 		d = d.Round(time.Millisecond)
 	}
-	return d.String()
+	text := d.String()
+	if d >= time.Minute && d%time.Minute == 0 {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if d >= time.Hour && d%time.Hour == 0 {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }

@@ -29,8 +29,8 @@ type demand struct {
 	width int   // of widths
 	base  int64 // number of the first interval
 	all   []int64
-	found []heavy
-	last  map[string]int // place
+	found []heavy        // a heap, the one with the least units on top
+	last  map[string]int // place in it
 }
 
 type heavy struct {
@@ -41,7 +41,7 @@ type heavy struct {
 }
 
 const (
-	heaviestKeys  = 32
+	heaviestKeys  = 512
 	mostIntervals = 1500
 	sinceYearOne  = 62135596800 // seconds until 1970: weeks begin on Monday then
 )
@@ -53,9 +53,7 @@ func (d *demand) add(e *event) {
 	at := d.index(e.at / second)
 	count(&d.all, at, e.cost)
 	if e.cost > 0 {
-		h := d.place(e.key, at)
-		h.units += e.cost
-		count(&h.intervals, at-h.from, e.cost)
+		d.charge(e.key, e.cost, at)
 	}
 }
 
@@ -94,26 +92,48 @@ func count(s *[]int64, index int, n int64) {
 	(*s)[max(index, 0)] += n
 }
 
-func (d *demand) place(key string, at int) *heavy {
-	if i, known := d.last[key]; known {
-		return &d.found[i]
-	}
-	if len(d.found) < heaviestKeys {
-		d.last[key] = len(d.found)
+// charge gives units to a key.
+func (d *demand) charge(key string, units int64, at int) {
+	i, known := d.last[key]
+	switch {
+	case known:
+	case len(d.found) < heaviestKeys:
+		i = len(d.found)
 		d.found = append(d.found, heavy{key: key, from: at})
-		return &d.found[len(d.found)-1]
-	}
-	least := 0
-	for i := range d.found {
-		if d.found[i].units < d.found[least].units {
-			least = i
+		for ; i > 0; i = (i - 1) / 2 { // it has nothing yet
+			d.swap(i, (i-1)/2)
 		}
+		d.last[key] = i
+	default:
+		h := &d.found[0]
+		delete(d.last, h.key)
+		d.last[key] = 0
+		*h = heavy{key: key, units: h.units, over: h.units, from: at, intervals: h.intervals[:0]}
 	}
-	h := &d.found[least]
-	delete(d.last, h.key)
-	d.last[key] = least
-	*h = heavy{key: key, units: h.units, over: h.units, from: at, intervals: h.intervals[:0]}
-	return h
+	h := &d.found[i]
+	h.units += units
+	count(&h.intervals, at-h.from, units)
+	d.sink(i)
+}
+
+// sink moves a key down to its place in the heap.
+func (d *demand) sink(i int) {
+	for {
+		least := 2*i + 1
+		if least+1 < len(d.found) && d.found[least+1].units < d.found[least].units {
+			least++
+		}
+		if least >= len(d.found) || d.found[i].units <= d.found[least].units {
+			return
+		}
+		d.swap(i, least)
+		i = least
+	}
+}
+
+func (d *demand) swap(i, k int) {
+	d.found[i], d.found[k] = d.found[k], d.found[i]
+	d.last[d.found[i].key], d.last[d.found[k].key] = i, k
 }
 
 func (d *demand) result() Demand {

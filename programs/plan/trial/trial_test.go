@@ -191,13 +191,13 @@ func TestNothing(t *testing.T) {
 // TestDemand: the intervals sum up to all units, become longer for a longer log, and the heaviest keys are
 // found in one pass.
 func TestDemand(t *testing.T) {
-	rnd, requests := rand.New(rand.NewPCG(9, 10)), max(algotest.Cases(20_000, 20_000), 2000)
-	for _, step := range []time.Duration{time.Millisecond, time.Second, time.Minute, time.Hour, 20 * time.Hour} {
+	rnd, requests := rand.New(rand.NewPCG(9, 10)), max(algotest.Cases(60_000, 60_000), 3000)
+	for _, step := range []time.Duration{time.Millisecond, time.Second, time.Minute, time.Hour, 3 * time.Hour} {
 		units := map[string]int64{}
 		var events []backtest.Event
 		at := start
 		for range requests {
-			key := fmt.Sprint("u", rnd.IntN(5000))
+			key := fmt.Sprint("u", rnd.IntN(50_000))
 			if rnd.IntN(3) == 0 {
 				key = "heavy" + fmt.Sprint(rnd.IntN(3))
 			}
