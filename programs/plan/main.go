@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -227,11 +228,25 @@ func (o *options) tracks() ([]trial.Track, []report.Track, error) {
 	if len(tracks) > 0 && len(main.Limits) == 0 {
 		return tracks, abouts, nil
 	}
-	for _, r := range o.rates {
+	for _, r := range o.curveRates(main.Limits) {
 		main.Curves = append(main.Curves, algo.Spec{Rate: r})
 	}
 	main.Curves = append(main.Curves, o.curves...)
 	return append(tracks, main), append(abouts, about), nil
+}
+
+// curveRates are the rates of the curve, and those of the buckets on trial, in order.
+func (o *options) curveRates(limits []algo.Spec) []algo.Rate {
+	all := slices.Clone(o.rates)
+	speed := func(r algo.Rate) float64 { return float64(r.Count) / r.Period.Seconds() }
+	for _, s := range limits {
+		bucket := s.Algorithm == "" || s.Algorithm == "token-bucket"
+		if bucket && !slices.ContainsFunc(all, func(r algo.Rate) bool { return r == s.Rate }) {
+			all = append(all, s.Rate)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b algo.Rate) int { return cmp.Compare(speed(a), speed(b)) })
+	return all
 }
 
 // run is the program; it returns the exit status.

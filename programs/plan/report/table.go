@@ -80,7 +80,7 @@ func (r *Result) tableOfLimits(w io.Writer) {
 		}
 		fmt.Fprintf(w, "\nMost denied by %s\n", l.title())
 		t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-		fmt.Fprintln(t, "  key\tdenied\tof\tlongest lockout")
+		fmt.Fprintln(t, "  key\tdenied\tof\tlockout")
 		for _, k := range l.Worst {
 			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", k.Key, group(k.Denied), group(k.Requests), span(k.LockedOut))
 		}
