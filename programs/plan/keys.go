@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/sluice-go/sluice/programs/plan/accesslog"
@@ -62,8 +64,13 @@ func addressKey(c keyfunc.IPConfig) (keyOf, error) {
 	if err != nil {
 		return nil, err
 	}
+	var known sync.Map // of addresses of the connection
+	var size atomic.Int64
 	return func(r *accesslog.Record) (string, bool) {
 		text, ok := r.Get("address")
+		if value, seen := known.Load(text); seen {
+			return value.(string), true
+		}
 		if _, err := netip.ParseAddr(text); err != nil {
 			return text, ok // "unix:", or a key that another limiter has written
 		}
@@ -74,6 +81,9 @@ func addressKey(c keyfunc.IPConfig) (keyOf, error) {
 			}
 		}
 		value, err := key(&request)
+		if err == nil && len(c.Trusted) == 0 && size.Add(1) <= mostKnown {
+			known.Store(strings.Clone(text), strings.Clone(value))
+		}
 		return value, err == nil
 	}, nil
 }

@@ -118,7 +118,7 @@ type router struct {
 
 func newRouter() *router { return &router{mux: http.NewServeMux()} }
 
-// mostKnown bounds the routes that are remembered.
+// mostKnown bounds the routes, and the keys of addresses, that are remembered.
 const mostKnown = 100_000
 
 func (r *router) add(pattern string) (err error) {

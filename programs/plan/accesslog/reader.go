@@ -65,7 +65,7 @@ func NewReader(file string, in io.Reader, c Config) (*Reader, error) {
 		}
 		r.in = bufio.NewReaderSize(plain, MaxLine)
 	}
-	r.record.config = &r.config
+	r.record.config, r.record.found = &r.config, map[string]string{}
 	return r, nil
 }
 

@@ -22,6 +22,7 @@ type Record struct {
 
 	line   line
 	config *Config
+	found  map[string]string // the log's own name of a common one
 }
 
 // line is a parsed line of one format.
@@ -45,7 +46,7 @@ var names = map[string][]string{
 	"status":    {"status", "DownstreamStatus", "response_code", "code"},
 	"bytes":     {"size", "DownstreamContentSize", "bytes_sent", "body_bytes_sent", "bytes"},
 	"route":     {"RouterName", "route", "route_name"},
-	"forwarded": {"request.headers.X-Forwarded-For", "request_X-Forwarded-For", "x_forwarded_for", "x-forwarded-for", "http_x_forwarded_for"},
+	"forwarded": {"request.headers.X-Forwarded-For", "request_X-Forwarded-For", "x_forwarded_for", "x-forwarded-for", "http_x_forwarded_for", "forwarded"},
 }
 
 // Get returns a field: one with a common name (address, user, method, path, query, host, status, bytes,
@@ -74,20 +75,16 @@ func (r *Record) Get(name string) (string, bool) {
 	return r.lookup(name)
 }
 
-// lookup returns the first of the names of a field that the line has.
+// lookup returns a field by a common name, or by the log's own.
 func (r *Record) lookup(name string) (string, bool) {
+	if _, common := names[name]; common {
+		_, value, ok := r.find(name)
+		return value, ok
+	}
 	if own, set := r.config.Fields[name]; set {
-		return present(r.line.get(own))
+		name = own
 	}
-	if value, ok := present(r.line.get(name)); ok {
-		return value, true
-	}
-	for _, own := range names[name] {
-		if value, ok := present(r.line.get(own)); ok {
-			return value, true
-		}
-	}
-	return "", false
+	return present(r.line.get(name))
 }
 
 func (r *Record) header(name string) (string, bool) {
@@ -166,14 +163,24 @@ func (r *Record) read(text string) error {
 	return nil
 }
 
-// find is lookup with the name that the log has.
+// find returns a field by a common name, and the name that the log has for it: the one of the line before, or
+// the first that the line has.
 func (r *Record) find(name string) (own, value string, ok bool) {
 	if own, set := r.config.Fields[name]; set {
 		value, ok = present(r.line.get(own))
 		return own, value, ok
 	}
+	last := r.found[name]
+	if last != "" {
+		if value, ok := present(r.line.get(last)); ok {
+			return last, value, true
+		}
+	}
 	for _, own := range names[name] {
 		if value, ok := present(r.line.get(own)); ok {
+			if own != last {
+				r.found[name] = own
+			}
 			return own, value, true
 		}
 	}
