@@ -64,6 +64,9 @@ func TestInFlight(t *testing.T) {
 			if rnd.IntN(4) > 0 {
 				events[i].Duration = time.Duration(rnd.Int64N(int64(time.Second) << rnd.IntN(6)))
 			}
+			if rnd.IntN(4) == 0 { // it ends when another one begins
+				events[i].Duration = events[i+rnd.IntN(len(events)-i)].At.Sub(events[i].At)
+			}
 		}
 		all, peaks := int64(0), map[string]int64{}
 		for i, e := range events {
@@ -87,6 +90,22 @@ func TestInFlight(t *testing.T) {
 		require.EqualValues(t, len(peaks), cover.Keys)
 		require.Empty(t, report.InFlight.Above(cover.Units))
 	}
+}
+
+// TestLateEvents: an event before the latest one is decided at the latest one's time.
+func TestLateEvents(t *testing.T) {
+	report := run(t, backtest.Config{Limits: []algo.Spec{{Rate: algo.PerSecond(1), Burst: 1}}, Curves: []algo.Spec{{Rate: algo.PerSecond(1)}}},
+		backtest.Event{At: at(10), Key: "a", Cost: 1},
+		backtest.Event{At: at(0), Key: "a", Cost: 1},
+		backtest.Event{At: at(5), Key: "a", Cost: 1},
+		backtest.Event{At: at(11), Key: "a", Cost: 1},
+	)
+	require.EqualValues(t, 2, report.Late)
+	require.Equal(t, []time.Time{at(10), at(11)}, []time.Time{report.First, report.Last})
+	require.EqualValues(t, 2, report.Limits[0].Denied)
+	cover, ok := report.Curves[0].Cover(1)
+	require.True(t, ok)
+	require.EqualValues(t, 3, cover.Units)
 }
 
 func TestErrors(t *testing.T) {
