@@ -1,9 +1,12 @@
 package backtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -39,28 +42,21 @@ func newCurves(specs []algo.Spec) (curves, error) {
 			if s.Algorithm == "sliding-log" {
 				s.Rate.Count = min(s.Rate.Count, 1<<16)
 			}
-			s.MaxKeys = math.MaxInt32 // none may lose its units to another one
-		}
-		for _, option := range []string{"wait", "burst", "queue"} {
-			if s.Given(option) {
-				return c, fmt.Errorf("backtest: curve of %v: it must not have %s", s, option)
-			}
 		}
 		s, err := s.With()
-		if err != nil {
+		switch {
+		case err != nil:
 			return c, err
-		}
-		if size(&s) == nil {
+		case size(&s) == nil:
 			return c, fmt.Errorf("backtest: curve of %v: there is none, because the burst changes what a unit weighs", s)
+		case s.Given("wait") || s.Given("burst") || s.Given("queue"):
+			return c, fmt.Errorf("backtest: curve of %v: it must not have a wait, burst or queue", s)
 		}
 		m := measure{spec: s, column: c.width, unit: 1, least: s.Slack + 1}
 		c.width++
 		if !isWindow(&s) {
-			g, err := decide.NewGCRA(decide.Rate{Count: s.Rate.Count, Period: s.Rate.Period, Resolution: decide.Nanoseconds}, 1, 0)
-			if err != nil {
-				return c, err
-			}
-			m.unit = g.Params().Emission
+			rate := decide.Rate{Count: s.Rate.Count, Period: s.Rate.Period, Resolution: decide.Nanoseconds}
+			m.unit = algo.Must(decide.NewGCRA(rate, 1, 0)).Params().Emission // With has checked the rate
 			c.width++
 		}
 		c.all = append(c.all, m)
@@ -94,16 +90,14 @@ func sized(s algo.Spec, n int64) (algo.Spec, error) {
 		}
 	}
 	*size(&s) = n
-	if isWindow(&s) {
-		s.MaxKeys = 0
-	}
 	return s.With()
 }
 
 func (c *curves) open(clock algo.Option) (err error) {
 	for i := range c.all {
 		if m := &c.all[i]; isWindow(&m.spec) {
-			if m.limiter, err = m.spec.New(clock); err != nil {
+			// No key may lose its units to another one.
+			if m.limiter, err = m.spec.New(clock, algo.MaxKeys(math.MaxInt32)); err != nil {
 				return err
 			}
 		}
@@ -145,4 +139,73 @@ func (m *measure) need(row []int64) int64 {
 		return max((high+m.unit-1)/m.unit, m.least)
 	}
 	return unbounded
+}
+
+// Curve is the units that each key needs at once.
+type Curve struct {
+	Spec   algo.Spec
+	steps  []Cover // ascending, of all keys that need so many units or fewer
+	replay *Replay
+	need   func(row []int64) int64
+}
+
+// Cover is a limit that denies nothing to some keys.
+type Cover struct {
+	Spec           algo.Spec
+	Units          int64 // that fit at once
+	Keys, Requests int64 // that are covered
+}
+
+func (r *Replay) curve(spec algo.Spec, need func([]int64) int64) Curve {
+	found := map[int64]Cover{}
+	for id := range r.names {
+		row := r.row(int32(id))
+		units := need(row)
+		at := found[units]
+		found[units] = Cover{spec, units, at.Keys + 1, at.Requests + row[colRequests]}
+	}
+	steps := slices.SortedFunc(maps.Values(found), func(a, b Cover) int { return cmp.Compare(a.Units, b.Units) })
+	for i := 1; i < len(steps); i++ {
+		steps[i].Keys += steps[i-1].Keys
+		steps[i].Requests += steps[i-1].Requests
+	}
+	return Curve{spec, steps, r, need}
+}
+
+// Cover returns the smallest limit that denies nothing to a share of the keys, 0 to 1. It
+// reports false if no limit does, or there are no keys.
+func (c *Curve) Cover(share float64) (Cover, bool) {
+	return c.first(share, func(at Cover) int64 { return at.Keys })
+}
+
+// CoverRequests returns the smallest limit that denies nothing to keys with a share of the
+// requests, 0 to 1, so that it admits at least this share.
+func (c *Curve) CoverRequests(share float64) (Cover, bool) {
+	return c.first(share, func(at Cover) int64 { return at.Requests })
+}
+
+func (c *Curve) first(share float64, covered func(Cover) int64) (at Cover, ok bool) {
+	if len(c.steps) == 0 {
+		return at, false
+	}
+	wanted := int64(math.Ceil(min(share, 1)*float64(covered(c.steps[len(c.steps)-1])) - 1e-6)) // .999 of 1000 is 999
+	at = c.steps[slices.IndexFunc(c.steps, func(at Cover) bool { return covered(at) >= wanted })]
+	if c.Spec.Algorithm != "" && at.Units != unbounded {
+		var err error
+		at.Spec, err = sized(c.Spec, at.Units)
+		return at, err == nil
+	}
+	return at, at.Units != unbounded
+}
+
+// Above returns the keys that need more than so many units at once, the largest first.
+func (c *Curve) Above(units int64) (keys []Key) {
+	for id, name := range c.replay.names {
+		row := c.replay.row(int32(id))
+		if need := c.need(row); need > units {
+			keys = append(keys, Key{Name: name, Requests: row[colRequests], Units: need})
+		}
+	}
+	worstFirst(keys, func(k Key) int64 { return k.Units })
+	return keys
 }

@@ -122,9 +122,9 @@ func TestCurvesThatDoNotExist(t *testing.T) {
 		"strict 10/s":               "the burst changes what a unit weighs",
 		"smooth-bursty 10/s":        "the burst changes what a unit weighs",
 		"smooth-warming-up 10/s":    "the burst changes what a unit weighs",
-		"token-bucket 10/s burst 5": "must not have burst",
-		"token-bucket 10/s wait 1s": "must not have wait",
-		"pacer 10/s queue 0":        "must not have queue",
+		"token-bucket 10/s burst 5": "must not have a wait, burst or queue",
+		"token-bucket 10/s wait 1s": "must not have a wait, burst or queue",
+		"pacer 10/s queue 0":        "must not have a wait, burst or queue",
 	} {
 		s, err := algo.Parse(text)
 		require.NoError(t, err)

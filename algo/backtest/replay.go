@@ -1,6 +1,7 @@
 package backtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -43,6 +44,36 @@ type Replay struct {
 	decisions []algo.Decision
 }
 
+// Report is the result of a replay.
+type Report struct {
+	Requests, Units, Keys int64
+	Late                  int64 // events before the latest one
+	First, Last           time.Time
+	Limits                []Outcome // of Config.Limits, in their order
+	Curves                []Curve   // of Config.Curves, in their order
+	MostInFlight          int64     // requests at once, of all keys; 1 if no event has a duration
+	InFlight              Curve     // the most requests of each key at once; its Spec is empty
+}
+
+// Outcome is what a limit would have done.
+type Outcome struct {
+	Spec            algo.Spec
+	Denied, Delayed int64   // requests
+	Keys            []Key   // that were denied, the most denials first
+	Intervals       []int64 // denials in each interval since the first event
+	Overflowed      uint64  // see [algo.Stats]: if it is above 0, the limit needs a larger MaxKeys
+}
+
+// Key is a key that a limit denied, or that a curve does not cover.
+type Key struct {
+	Name             string
+	Requests, Denied int64
+	Units            int64 // that it needs at once; math.MaxInt64 if no limit is large enough
+	// LockedOut is the longest time from its first denial to when its last one would have been
+	// admitted, without an admission in between.
+	LockedOut time.Duration
+}
+
 // The columns of a key's row. Those of the curves follow.
 const (
 	colRequests = iota
@@ -78,9 +109,7 @@ func Run(events iter.Seq[Event], c Config) (*Report, error) {
 
 // New starts a replay. The error names a limit that cannot be made, or has no curve.
 func New(c Config) (r *Replay, err error) {
-	if c.Interval <= 0 {
-		c.Interval = time.Minute
-	}
+	c.Interval = cmp.Or(max(c.Interval, 0), time.Minute)
 	r = &Replay{config: c, ids: map[string]int32{}, decisions: make([]algo.Decision, len(c.Limits))}
 	for _, s := range c.Limits {
 		if s, err = s.With(); err != nil {
@@ -182,8 +211,7 @@ type limit struct {
 
 type victim struct {
 	Key
-	locked bool
-	since  time.Time // the first denial after an admission
+	since time.Time // the first denial after an admission, or zero
 }
 
 func (l *limit) note(e Event, id int32, d *algo.Decision, interval int) {
@@ -193,7 +221,7 @@ func (l *limit) note(e Event, id int32, d *algo.Decision, interval int) {
 			l.Delayed++
 		}
 		if v != nil && e.Cost > 0 {
-			v.locked = false
+			v.since = time.Time{}
 		}
 		return
 	}
@@ -201,8 +229,8 @@ func (l *limit) note(e Event, id int32, d *algo.Decision, interval int) {
 		v = &victim{}
 		l.victims[id] = v
 	}
-	if !v.locked {
-		v.locked, v.since = true, e.At
+	if v.since.IsZero() {
+		v.since = e.At
 	}
 	out := e.At.Sub(v.since)
 	if d.Reason != algo.Never {
@@ -213,4 +241,31 @@ func (l *limit) note(e Event, id int32, d *algo.Decision, interval int) {
 	l.Denied++
 	l.Intervals = append(l.Intervals, make([]int64, max(interval+1-len(l.Intervals), 0))...)
 	l.Intervals[interval]++
+}
+
+// Report returns the result of the events so far. The replay must not go on.
+func (r *Replay) Report() *Report {
+	out := r.report
+	out.Keys = int64(len(r.names))
+	for _, l := range r.limits {
+		o := l.Outcome
+		for id, v := range l.victims {
+			v.Name, v.Requests = r.names[id], r.row(id)[colRequests]
+			o.Keys = append(o.Keys, v.Key)
+		}
+		if l.limiter != nil {
+			o.Overflowed = l.limiter.Stats().Overflowed
+		}
+		worstFirst(o.Keys, func(k Key) int64 { return k.Denied })
+		out.Limits = append(out.Limits, o)
+	}
+	for _, m := range r.curves.all {
+		out.Curves = append(out.Curves, r.curve(m.spec, m.need))
+	}
+	out.InFlight = r.curve(algo.Spec{}, func(row []int64) int64 { return row[colPeak] })
+	return &out
+}
+
+func worstFirst(keys []Key, by func(Key) int64) {
+	slices.SortFunc(keys, func(a, b Key) int { return cmp.Or(cmp.Compare(by(b), by(a)), cmp.Compare(a.Name, b.Name)) })
 }
