@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/programs/plan/report"
 )
 
 // TestGuide: the commands of the guide give its output.
@@ -34,6 +36,17 @@ func TestGuide(t *testing.T) {
 	_, err = run(t.Context(), append(args, "-"), bytes.NewReader(log), &out, &bytes.Buffer{})
 	require.NoError(t, err)
 	require.Contains(t, string(page), "```\n"+trimmed(out.String())+"```\n")
+
+	// The limit with the mark, on trial, denies the keys that it names, and no other.
+	out.Reset()
+	_, err = run(t.Context(), []string{"-q", "-field", "duration=extra1", "-rates", "10/min", "-quotas", "none", "-limit", "10/min burst 36", "-json", "-", "-"}, bytes.NewReader(log), &out, &bytes.Buffer{})
+	require.NoError(t, err)
+	var r report.Report
+	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
+	one := r.Tracks[0]
+	require.EqualValues(t, 28, one.Limits[0].KeysDenied)
+	require.EqualValues(t, 30_022-28, one.Suggestions[0].Keys)
+	require.Equal(t, "10/min burst 36", one.Limits[0].Suggested)
 
 	out.Reset()
 	_, err = run(t.Context(), append(args, "-limit", "1/s burst 25", "-where", "agent~^python", "-cover", "80", "-"), bytes.NewReader(log), &out, &bytes.Buffer{})
