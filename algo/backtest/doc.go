@@ -17,6 +17,7 @@
 // not. Refunds are not replayed. A log with whole seconds puts the requests of a second into one
 // instant, so that its bursts are too large by up to the units of a second.
 //
-// Memory: 32 bytes a key, 16 more for each bucket and 8 for each window among the curves, the key
-// twice, the tables of the limiters, and about 80 bytes for each key that a limit denies.
+// Memory: 32 bytes a key beside its name and the index of names, 16 more for each bucket and 8 for
+// each window among the curves, the tables of the limiters, and about 100 bytes for each key that a
+// limit denies.
 package backtest
