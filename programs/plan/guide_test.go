@@ -67,7 +67,7 @@ func TestFlags(t *testing.T) {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		for _, m := range regexp.MustCompile("(?m)[` ](-[a-z][a-z0-9-]+)[` ]").FindAllStringSubmatch(string(text), -1) {
-			if m[1] == "-format" || m[1] == "-users" {
+			if m[1] == "-format" || m[1] == "-users" || m[1] == "-lines" {
 				continue // of genlog
 			}
 			found++
