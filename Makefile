@@ -13,7 +13,7 @@ TOOL     = "$$($(GO) -C internal/release tool -n $(1))"
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 SMOKE   := ./algo/... ./internal/decide ./internal/admission ./internal/class ./internal/clientip ./keyfunc/... ./grpcmw
-MODULES := algo/telemetry/otelmetrics distributed/rueidisstore dropin httpmw/admin bench $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
+MODULES := algo/telemetry/otelmetrics distributed/rueidisstore dropin httpmw/admin programs/plan bench $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 
 .PHONY: help smoke test check lint api shapes tidy long fuzz mutants faults valkey versions browser vulnerabilities release-test \
   bench bench-own overload overload-cores sim structure site release push-images
@@ -107,7 +107,7 @@ browser: site ## the admin page and the web site in a headless Chromium, with ax
 # 3 means that there are some.
 VULNDB ?= https://vuln.go.dev
 vulnerabilities: ## known ones in the code that the released modules call; VULNDB=file:///... is a copy of the database
-	@tool=$(call TOOL,govulncheck); for m in . httpmw/admin algo/telemetry/otelmetrics distributed/rueidisstore dropin; do \
+	@tool=$(call TOOL,govulncheck); for m in . httpmw/admin algo/telemetry/otelmetrics distributed/rueidisstore dropin programs/plan; do \
 	  "$$tool" -C $$m -db $(VULNDB) ./... || { status=$$?; \
 	    [ $$status = 3 ] || echo "nothing was checked: make vulnerabilities needs $(VULNDB); VULNDB=file:///... names a copy" >&2; \
 	    exit $$status; }; done

@@ -117,7 +117,7 @@ var packages = map[string]string{
 	"distributed": "distributed", "rules": "distributed/rules", "rueidisstore": "distributed/rueidisstore", "adaptive": "adaptive", "admin": "httpmw/admin",
 	"telemetry": "algo/telemetry", "eventlog": "algo/telemetry/eventlog", "otelmetrics": "algo/telemetry/otelmetrics",
 	"guard": "algo/guard", "learn": "algo/learn", "meter": "algo/meter", "prepaid": "algo/prepaid", "reload": "algo/reload", "shares": "algo/shares",
-	"classic": "algo/classic", "throttle": "adaptive/throttle", "algotest": "algo/algotest", "metered": "httpmw/metered", "hints": "*/hints", "client": "*/client", "early": "*/early", "rpc": "httpmw/rpc",
+	"backtest": "algo/backtest", "classic": "algo/classic", "throttle": "adaptive/throttle", "algotest": "algo/algotest", "metered": "httpmw/metered", "hints": "*/hints", "client": "*/client", "early": "*/early", "rpc": "httpmw/rpc",
 }
 
 // TestPagesNameWhatExists: `package.Name` in a guide is declared in the package.

@@ -40,6 +40,7 @@ var rings = map[string]struct {
 	"adaptive":                {ring1, "internal/cause internal/class internal/interleave internal/keystore internal/machine internal/window internal/wiring"},
 	"distributed":             {ring1, "internal/cause internal/decide internal/remote algo/learn algo/shares"},
 	"algo/algotest":           {ring2, "internal/cases internal/interleave internal/keystore"},
+	"algo/backtest":           {ring2, "internal/decide"},
 	"algo/classic":            {ring2, ""},
 	"algo/guard":              {ring2, "internal/decide internal/keystore"},
 	"algo/learn":              {ring2, "internal/decide"},

@@ -19,7 +19,7 @@ sbom=$(go -C internal/release tool -n cyclonedx-gomod)
 built=$(mktemp -d)
 go -C internal/release build -o "$built/image" ./image
 
-before=$(git rev-parse HEAD) nested="httpmw/admin algo/telemetry/otelmetrics distributed/rueidisstore dropin examples/gateway examples/rls"
+before=$(git rev-parse HEAD) nested="httpmw/admin algo/telemetry/otelmetrics distributed/rueidisstore dropin examples/gateway examples/rls programs/plan"
 tags=$version
 for m in $nested; do tags="$tags $m/$version"; done
 undo() {

@@ -87,10 +87,10 @@ func TestRelease(t *testing.T) {
 	t.Setenv("PLATFORMS", "linux/amd64 linux/arm64") // others take long with a cold cache
 	t.Log(run(t, dir, "sh", "internal/release/release.sh", "v0.987.0"))
 	refused("v0.987.0", "exists")
-	if at := run(t, dir, "git", "tag", "--points-at", "HEAD~1"); at != "algo/telemetry/otelmetrics/v0.987.0\ndistributed/rueidisstore/v0.987.0\ndropin/v0.987.0\nexamples/gateway/v0.987.0\nexamples/rls/v0.987.0\nhttpmw/admin/v0.987.0\nv0.987.0\n" {
+	if at := run(t, dir, "git", "tag", "--points-at", "HEAD~1"); at != "algo/telemetry/otelmetrics/v0.987.0\ndistributed/rueidisstore/v0.987.0\ndropin/v0.987.0\nexamples/gateway/v0.987.0\nexamples/rls/v0.987.0\nhttpmw/admin/v0.987.0\nprograms/plan/v0.987.0\nv0.987.0\n" {
 		t.Fatalf("tags: %q", at)
 	}
-	for _, m := range []string{"httpmw/admin", "algo/telemetry/otelmetrics", "distributed/rueidisstore", "dropin", "examples/gateway"} {
+	for _, m := range []string{"httpmw/admin", "algo/telemetry/otelmetrics", "distributed/rueidisstore", "dropin", "examples/gateway", "programs/plan"} {
 		if got := run(t, filepath.Join(dir, m), "go", "list", "-mod=readonly", "-m", "-f", "{{.Version}}", "github.com/sluice-go/sluice"); got != "v0.987.0\n" {
 			t.Errorf("%s requires %q", m, got)
 		}

@@ -40,7 +40,7 @@ export default defineConfig({
   title: 'sluice',
   description: 'Rate limits, concurrency limits and overload control for Go',
   srcDir: '..',
-  srcExclude: ['{bench,examples,httpmw,.github}/**', 'site/{dist,playground}/**', '**/node_modules/**'],
+  srcExclude: ['{bench,examples,httpmw,programs,.github}/**', 'site/{dist,playground}/**', '**/node_modules/**'],
   outDir: 'dist',
   cacheDir: 'node_modules/.cache',
   cleanUrls: true,
@@ -79,7 +79,7 @@ export default defineConfig({
       { text: 'Packages', link: 'https://pkg.go.dev/github.com/sluice-go/sluice' },
     ],
     sidebar: [
-      { text: 'Start', items: [{ text: 'README', link: '/README' }, { text: 'Which way', link: '/docs/which-way' }, guide('', 'All guides'), guide('algorithms', 'Choose an algorithm'), guide('classic', 'nginx and Guava'), guide('http', 'HTTP'), guide('grpc', 'gRPC')] },
+      { text: 'Start', items: [{ text: 'README', link: '/README' }, { text: 'Which way', link: '/docs/which-way' }, guide('', 'All guides'), guide('algorithms', 'Choose an algorithm'), guide('limits', 'Choose a limit'), guide('classic', 'nginx and Guava'), guide('http', 'HTTP'), guide('grpc', 'gRPC')] },
       {
         text: 'Tasks',
         items: [guide('plans', 'Users and plans'), guide('login', 'Login protection'), guide('overload', 'Overload'), guide('tenants', 'Tenants'), guide('fairness', 'Fairness'), guide('colors', 'Degraded service'),

@@ -1,0 +1,147 @@
+package backtest_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/backtest"
+	"github.com/sluice-go/sluice/internal/cases"
+)
+
+func at(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
+
+func run(t *testing.T, c backtest.Config, events ...backtest.Event) *backtest.Report {
+	t.Helper()
+	report, err := backtest.Run(slices.Values(events), c)
+	require.NoError(t, err)
+	return report
+}
+
+func TestReport(t *testing.T) {
+	report := run(t, backtest.Config{
+		Limits:   []algo.Spec{{Rate: algo.PerMinute(6), Burst: 2}, {Algorithm: "pacer", Rate: algo.PerSecond(1)}, {Rate: algo.PerHour(1_000_000)}},
+		Interval: 10 * time.Second,
+	},
+		backtest.Event{At: at(0), Key: "a", Cost: 1},
+		backtest.Event{At: at(0), Key: "a", Cost: 1},  // the burst is spent
+		backtest.Event{At: at(1), Key: "a", Cost: 1},  // denied until 10
+		backtest.Event{At: at(2), Key: "b", Cost: 3},  // never fits
+		backtest.Event{At: at(4), Key: "a", Cost: 1},  // denied until 10
+		backtest.Event{At: at(3), Key: "a", Cost: 0},  // late, and free
+		backtest.Event{At: at(11), Key: "a", Cost: 1}, // fits
+		backtest.Event{At: at(12), Key: "a", Cost: 1}, // denied until 20
+		backtest.Event{At: at(42), Key: "b", Cost: 3}, // never fits
+	)
+	require.EqualValues(t, 9, report.Requests)
+	require.EqualValues(t, 12, report.Units)
+	require.EqualValues(t, 2, report.Keys)
+	require.EqualValues(t, 1, report.Late)
+	require.Equal(t, []time.Time{at(0), at(42)}, []time.Time{report.First, report.Last})
+	limit := report.Limits[0]
+	require.EqualValues(t, 5, limit.Denied)
+	require.Equal(t, []int64{3, 1, 0, 0, 1}, limit.Intervals)
+	require.Equal(t, []backtest.Key{
+		{Name: "a", Requests: 7, Denied: 3, LockedOut: 9 * time.Second},
+		{Name: "b", Requests: 2, Denied: 2, LockedOut: 40 * time.Second},
+	}, limit.Keys)
+	require.EqualValues(t, 2, report.Limits[1].Delayed, "the second at 0, and the one after it")
+	require.Zero(t, report.Limits[2].Denied)
+	require.Empty(t, report.Limits[2].Keys)
+	require.EqualValues(t, 1, report.MostInFlight, "no event has a duration")
+}
+
+// TestInFlight: the peaks are those of a count of the requests in flight at each arrival.
+func TestInFlight(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for range cases.Count(300, 20_000) {
+		events := traffic(rnd, algo.PerSecond(10), 80)
+		for i := range events {
+			if rnd.IntN(4) > 0 {
+				events[i].Duration = time.Duration(rnd.Int64N(int64(time.Second) << rnd.IntN(6)))
+			}
+			if rnd.IntN(4) == 0 { // it ends when another one begins
+				events[i].Duration = events[i+rnd.IntN(len(events)-i)].At.Sub(events[i].At)
+			}
+		}
+		all, peaks := int64(0), map[string]int64{}
+		for i, e := range events {
+			total, same := int64(1), int64(1)
+			for _, before := range events[:i] {
+				if before.At.Add(before.Duration).After(e.At) {
+					if total++; before.Key == e.Key {
+						same++
+					}
+				}
+			}
+			all, peaks[e.Key] = max(all, total), max(peaks[e.Key], same)
+		}
+		report := run(t, backtest.Config{}, events...)
+		require.Equal(t, all, report.MostInFlight)
+		for _, k := range report.InFlight.Above(0) {
+			require.Equal(t, peaks[k.Name], k.Units)
+		}
+		cover, ok := report.InFlight.Cover(1)
+		require.True(t, ok)
+		require.EqualValues(t, len(peaks), cover.Keys)
+		require.Empty(t, report.InFlight.Above(cover.Units))
+	}
+}
+
+// TestLateEvents: an event before the latest one is decided at the latest one's time.
+func TestLateEvents(t *testing.T) {
+	report := run(t, backtest.Config{Limits: []algo.Spec{{Rate: algo.PerSecond(1), Burst: 1}}, Curves: []algo.Spec{{Rate: algo.PerSecond(1)}}},
+		backtest.Event{At: at(10), Key: "a", Cost: 1},
+		backtest.Event{At: at(0), Key: "a", Cost: 1},
+		backtest.Event{At: at(5), Key: "a", Cost: 1},
+		backtest.Event{At: at(11), Key: "a", Cost: 1},
+	)
+	require.EqualValues(t, 2, report.Late)
+	require.Equal(t, []time.Time{at(10), at(11)}, []time.Time{report.First, report.Last})
+	require.EqualValues(t, 2, report.Limits[0].Denied)
+	cover, ok := report.Curves[0].Cover(1)
+	require.True(t, ok)
+	require.EqualValues(t, 3, cover.Units)
+}
+
+func TestErrors(t *testing.T) {
+	_, err := backtest.New(backtest.Config{Limits: []algo.Spec{{Rate: algo.PerSecond(0)}}})
+	require.ErrorContains(t, err, "count is 0")
+	_, err = backtest.Run(slices.Values([]backtest.Event{{At: start, Cost: -1}}), backtest.Config{})
+	require.ErrorIs(t, err, algo.ErrCost)
+}
+
+// TestManyKeys: numbers of keys in several blocks stay apart, and a small table of keys is reported.
+func TestManyKeys(t *testing.T) {
+	const keys = 5000
+	var events []backtest.Event
+	for i := range 2 * keys {
+		k := i % keys
+		events = append(events, backtest.Event{At: at(float64(i) / 1e6), Key: time.Duration(k).String(), Cost: int64(1 + k%7)})
+	}
+	report := run(t, backtest.Config{
+		Limits: []algo.Spec{{Rate: algo.PerHour(100), MaxKeys: 16}, {Rate: algo.PerHour(100)}},
+		Curves: []algo.Spec{{Rate: algo.PerHour(1)}, {Algorithm: "fixed-window", Rate: algo.PerHour(1)}},
+	}, events...)
+	require.Positive(t, report.Limits[0].Overflowed)
+	require.Zero(t, report.Limits[1].Overflowed)
+	for i := range report.Curves {
+		for n := range int64(7) {
+			beyond := report.Curves[i].Above(2 * n)
+			larger := 0
+			for k := range keys {
+				if int64(1+k%7) > n {
+					larger++
+				}
+			}
+			require.Equal(t, larger, len(beyond))
+			cover, ok := report.Curves[i].Cover(float64(keys-len(beyond)) / keys)
+			require.True(t, ok)
+			require.Equal(t, max(2*n, 2), cover.Units)
+		}
+	}
+}

@@ -1,0 +1,291 @@
+// Package report writes what a trial has found: a table, JSON, and a page with pictures.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/backtest"
+	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/programs/plan/trial"
+)
+
+// Track says what a track of the trial is about.
+type Track struct {
+	Key    string   // its fields
+	Names  []string // of the limits; empty: they have none
+	Shadow bool
+}
+
+// Options are those of the report.
+type Options struct {
+	Cover float64 // the share of the keys that suggestions cover, 0 to 1
+	Keys  int     // that are listed
+	Hash  bool    // in place of keys
+	Logs  []string
+}
+
+// Report is the result, as JSON has it. Shares are from 0 to 1.
+type Report struct {
+	Logs       []string  `json:"logs"`
+	Lines      int64     `json:"lines"`
+	Unreadable int64     `json:"unreadable"`
+	Samples    []string  `json:"unreadable_lines,omitempty"`
+	Late       int64     `json:"out_of_order"`
+	Cover      float64   `json:"cover"`
+	Tracks     []*Result `json:"tracks"`
+}
+
+// Result is the result of the limits of one key.
+type Result struct {
+	Key          string       `json:"key"`
+	From         time.Time    `json:"from"`
+	To           time.Time    `json:"to"`
+	Requests     int64        `json:"requests"`
+	Units        int64        `json:"units"`
+	Keys         int64        `json:"keys"`
+	Missing      int64        `json:"without_key"`
+	Limits       []Limit      `json:"limits,omitempty"`
+	Suggestions  []Suggestion `json:"suggestions,omitempty"`
+	NotCovered   []Key        `json:"not_covered,omitempty"` // by the tightest suggestion
+	MostInFlight int64        `json:"most_in_flight,omitempty"`
+	InFlight     *InFlight    `json:"in_flight,omitempty"`
+
+	result trial.TrackResult
+	cover  float64
+	show   func(string) string
+}
+
+// Limit is what a limit would have done.
+type Limit struct {
+	Name       string  `json:"name,omitempty"`
+	Limit      string  `json:"limit"`
+	Shadow     bool    `json:"shadow,omitempty"`
+	Denied     int64   `json:"denied"`
+	Share      float64 `json:"denied_share"`
+	Delayed    int64   `json:"delayed,omitempty"`
+	KeysDenied int64   `json:"keys_denied"`
+	KeysShare  float64 `json:"keys_denied_share"`
+	LockedOut  float64 `json:"longest_lockout_seconds"`
+	Worst      []Key   `json:"worst,omitempty"`
+	Minutes    []int64 `json:"denied_by_minute,omitempty"`
+	Suggested  string  `json:"suggested,omitempty"` // of the same rate, for the covered keys
+	Overflowed uint64  `json:"overflowed,omitempty"`
+}
+
+// Suggestion is a limit that denies nothing to the covered keys.
+type Suggestion struct {
+	Limit    string `json:"limit"`
+	Room     int64  `json:"room"` // units at once, or a window
+	Minute   int64  `json:"most_in_a_minute,omitempty"`
+	Keys     int64  `json:"keys_covered"`
+	Requests int64  `json:"requests_covered"`
+	All      string `json:"limit_for_all_keys,omitempty"`
+	Tightest bool   `json:"tightest,omitempty"`
+
+	index int
+	rate  float64 // a second; 0: a window
+	all   int64
+}
+
+// InFlight are the requests of a key at once.
+type InFlight struct {
+	Covered int64 `json:"covered"` // the most of the covered keys
+	All     int64 `json:"all"`
+}
+
+// Key is a key that is denied, or not covered.
+type Key struct {
+	Key       string  `json:"key"`
+	Requests  int64   `json:"requests"`
+	Denied    int64   `json:"denied,omitempty"`
+	Needs     int64   `json:"needs,omitempty"`
+	LockedOut float64 `json:"locked_out_seconds,omitempty"`
+}
+
+// New makes the report of a trial, whose tracks are about the same.
+func New(t *trial.Result, about []Track, o Options) *Report {
+	r := &Report{Logs: o.Logs, Lines: t.Lines, Unreadable: t.Bad, Samples: t.Samples, Late: t.Late, Cover: o.Cover}
+	show := shown
+	if o.Hash {
+		show = func(key string) string { return fmt.Sprintf("%016x", keyfunc.Hash(key)) }
+	}
+	for i, track := range t.Tracks {
+		one := &Result{
+			Key: about[i].Key, From: track.First, To: track.Last, Requests: track.Requests, Units: track.Units, Keys: track.Keys,
+			Missing: track.Missing, result: track, cover: o.Cover, show: show,
+		}
+		one.suggest(o)
+		for k := range track.Limits {
+			one.Limits = append(one.Limits, one.limit(&track.Limits[k], about[i], k, o))
+		}
+		if track.MostInFlight > 1 {
+			one.MostInFlight = track.MostInFlight
+			covered, _ := track.InFlight.Cover(o.Cover)
+			all, _ := track.InFlight.Cover(1)
+			one.InFlight = &InFlight{covered.Units, all.Units}
+		}
+		r.Tracks = append(r.Tracks, one)
+	}
+	return r
+}
+
+// shown is a key without characters that a terminal would obey.
+func shown(key string) string {
+	if key == "" {
+		return "(all)"
+	}
+	if len(key) > 60 {
+		key = strings.ToValidUTF8(key[:57], "") + "..."
+	}
+	if strings.IndexFunc(key, func(c rune) bool { return !unicode.IsPrint(c) }) >= 0 {
+		return strconv.Quote(key)
+	}
+	return key
+}
+
+func (r *Result) limit(o *backtest.Outcome, about Track, i int, options Options) Limit {
+	l := Limit{
+		Name: about.Names[i], Limit: o.Spec.String(), Shadow: about.Shadow, Denied: o.Denied, Delayed: o.Delayed,
+		Share: share(o.Denied, r.Requests), KeysDenied: int64(len(o.Keys)), KeysShare: share(int64(len(o.Keys)), r.Keys),
+		Minutes: o.Intervals, Overflowed: o.Overflowed,
+	}
+	for k, key := range o.Keys {
+		l.LockedOut = max(l.LockedOut, key.LockedOut.Seconds())
+		if k < options.Keys {
+			l.Worst = append(l.Worst, Key{Key: r.show(key.Name), Requests: key.Requests, Denied: key.Denied, LockedOut: key.LockedOut.Seconds()})
+		}
+	}
+	for k := range r.result.Curves {
+		if c := &r.result.Curves[k]; c.Spec.Rate.Period == o.Spec.Rate.Period && c.Spec.Algorithm == o.Spec.Algorithm && (isWindow(c.Spec) || c.Spec.Rate == o.Spec.Rate) {
+			if cover, ok := c.Cover(r.cover); ok {
+				l.Suggested = cover.Spec.String()
+			}
+		}
+	}
+	return l
+}
+
+func share(part, of int64) float64 { return float64(part) / math.Max(float64(of), 1) }
+
+func isWindow(s algo.Spec) bool {
+	return strings.Contains(s.Algorithm, "-window") || s.Algorithm == "sliding-log"
+}
+
+// suggest reads the curves. The tightest bucket is the one that admits the least in a minute to a key
+// that takes all it can.
+func (r *Result) suggest(o Options) {
+	tightest := -1
+	for i := range r.result.Curves {
+		curve := &r.result.Curves[i]
+		cover, ok := curve.Cover(o.Cover)
+		if !ok {
+			continue
+		}
+		s := Suggestion{Limit: cover.Spec.String(), Room: cover.Units, Keys: cover.Keys, Requests: cover.Requests, index: i}
+		if all, ok := curve.Cover(1); ok {
+			s.All, s.all = all.Spec.String(), all.Units
+		}
+		if !isWindow(curve.Spec) {
+			s.rate = float64(curve.Spec.Rate.Count) / curve.Spec.Rate.Period.Seconds()
+			s.Minute = cover.Units + int64(s.rate*60)
+			if tightest < 0 || s.Minute <= r.Suggestions[tightest].Minute {
+				tightest = len(r.Suggestions)
+			}
+		}
+		r.Suggestions = append(r.Suggestions, s)
+	}
+	if tightest < 0 {
+		return
+	}
+	best := &r.Suggestions[tightest]
+	best.Tightest = true
+	for i, k := range r.result.Curves[best.index].Above(best.Room) {
+		if i == o.Keys {
+			break
+		}
+		r.NotCovered = append(r.NotCovered, Key{Key: r.show(k.Name), Requests: k.Requests, Needs: k.Units})
+	}
+}
+
+// best is the tightest suggestion, or nil.
+func (r *Result) best() *Suggestion {
+	for i := range r.Suggestions {
+		if r.Suggestions[i].Tightest {
+			return &r.Suggestions[i]
+		}
+	}
+	return nil
+}
+
+// Exceeds names the limits that deny more than a share of the requests, or of the keys.
+func (r *Report) Exceeds(requests, keys float64) (wrong []string) {
+	for _, t := range r.Tracks {
+		for _, l := range t.Limits {
+			name := strings.TrimSpace(l.Name + " " + l.Limit)
+			if l.Share > requests {
+				wrong = append(wrong, fmt.Sprintf("%s denies %s of the requests, more than %s", name, percent(l.Share), percent(requests)))
+			}
+			if l.KeysShare > keys {
+				wrong = append(wrong, fmt.Sprintf("%s denies requests of %s of the keys, more than %s", name, percent(l.KeysShare), percent(keys)))
+			}
+		}
+	}
+	return wrong
+}
+
+// JSON writes the report as JSON.
+func (r *Report) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// percent writes a share, small ones with more digits.
+func percent(share float64) string {
+	switch p := 100 * share; {
+	case p == 0 || p >= 10:
+		return fmt.Sprintf("%.0f %%", p)
+	case p >= .1:
+		return fmt.Sprintf("%.2f %%", p)
+	default:
+		return fmt.Sprintf("%.1g %%", p)
+	}
+}
+
+// group writes a number with a space before each three digits.
+func group(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + " " + text[i:]
+	}
+	return text
+}
+
+// span writes seconds as a duration that can be read.
+func span(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	switch {
+	case d >= time.Minute:
+		d = d.Round(time.Second)
+	case d >= time.Second:
+		d = d.Round(100 * time.Millisecond)
+	default:
+		d = d.Round(time.Millisecond)
+	}
+	text := d.String()
+	if d >= time.Minute && d%time.Minute == 0 {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if d >= time.Hour && d%time.Hour == 0 {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

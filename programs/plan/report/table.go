@@ -1,0 +1,142 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Table writes the report for a terminal.
+func (r *Report) Table(w io.Writer) {
+	for i, t := range r.Tracks {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintln(w, t.headline())
+		t.tableOfLimits(w)
+		t.tableOfSuggestions(w, r.Cover)
+		if f := t.InFlight; f != nil {
+			fmt.Fprintf(w, "\nIn flight at once: at most %s of a key for %s of the keys, %s for all; %s of all keys together\n",
+				group(f.Covered), percentOf(r.Cover), group(f.All), group(t.MostInFlight))
+		}
+	}
+	for _, n := range r.notes() {
+		fmt.Fprintln(w, "\n"+n)
+	}
+}
+
+func (r *Result) headline() string {
+	return fmt.Sprintf("%s requests of %s keys (%s), %s to %s UTC", group(r.Requests), group(r.Keys), r.Key,
+		r.From.UTC().Format(time.DateTime), r.To.UTC().Format(time.DateTime))
+}
+
+// notes are what the reader should know of the logs.
+func (r *Report) notes() (all []string) {
+	if r.Unreadable > 0 {
+		all = append(all, fmt.Sprintf("%s of %s lines could not be read; the first:\n  %s", group(r.Unreadable), group(r.Lines), strings.Join(r.Samples, "\n  ")))
+	}
+	if r.Late > 0 {
+		all = append(all, fmt.Sprintf("%s records were out of order by more than -window, and count at a later time", group(r.Late)))
+	}
+	for _, t := range r.Tracks {
+		if t.Missing > 0 {
+			all = append(all, fmt.Sprintf("%s records without %s were left out", group(t.Missing), t.Key))
+		}
+		for _, l := range t.Limits {
+			if l.Overflowed > 0 {
+				all = append(all, fmt.Sprintf("%s has room for fewer keys than the log has: it forgot keys %s times; give it a larger \"keys\"", l.Limit, group(int64(l.Overflowed))))
+			}
+		}
+	}
+	return all
+}
+
+func (r *Result) tableOfLimits(w io.Writer) {
+	if len(r.Limits) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nLimits on trial")
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	suggested := ""
+	for _, l := range r.Limits {
+		if l.Suggested != "" {
+			suggested = "\tcovers " + percentOf(r.cover)
+		}
+	}
+	fmt.Fprintf(t, "  limit\tdenied\t\tkeys denied\t\tlongest lockout%s\n", suggested)
+	for _, l := range r.Limits {
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s", l.title(), group(l.Denied), percent(l.Share), group(l.KeysDenied), percent(l.KeysShare), span(l.LockedOut))
+		if suggested != "" {
+			fmt.Fprintf(t, "\t%s", l.Suggested)
+		}
+		fmt.Fprintln(t)
+	}
+	t.Flush()
+	for _, l := range r.Limits {
+		if len(l.Worst) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "\nMost denied by %s\n", l.title())
+		t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+		fmt.Fprintln(t, "  key\tdenied\tof\tlockout")
+		for _, k := range l.Worst {
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", k.Key, group(k.Denied), group(k.Requests), span(k.LockedOut))
+		}
+		t.Flush()
+	}
+}
+
+func (l *Limit) title() string {
+	if l.Name == "" {
+		return l.Limit
+	}
+	return l.Name + ": " + l.Limit
+}
+
+func (r *Result) tableOfSuggestions(w io.Writer, cover float64) {
+	if len(r.Suggestions) == 0 || len(r.Limits) > 0 && r.Limits[0].Suggested != "" && len(r.Suggestions) == 1 {
+		return
+	}
+	fmt.Fprintf(w, "\nLimits that deny nothing to %s of the keys\n", percentOf(cover))
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "  limit\tmost in a minute\tkeys covered\ttheir requests\tfor all keys")
+	for _, s := range r.Suggestions {
+		mark, minute := "  ", ""
+		if s.Tightest {
+			mark = "* "
+		}
+		if s.Minute > 0 {
+			minute = group(s.Minute)
+		}
+		fmt.Fprintf(t, "%s%s\t%s\t%s\t%s\t%s\n", mark, s.Limit, minute, group(s.Keys), percent(share(s.Requests, r.Requests)), s.All)
+	}
+	t.Flush()
+	best := r.best()
+	if best == nil {
+		return
+	}
+	fmt.Fprintf(w, "\n* %s\n", r.answer(best))
+	if len(r.NotCovered) == 0 {
+		return
+	}
+	t = tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "  key\tneeds a burst of\trequests")
+	for _, k := range r.NotCovered {
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", k.Key, group(k.Needs), group(k.Requests))
+	}
+	t.Flush()
+}
+
+// answer is the tightest suggestion in words.
+func (r *Result) answer(best *Suggestion) string {
+	text := best.Limit + " admits the least in a minute. It would have denied nothing to "
+	if left := r.Keys - best.Keys; left > 0 {
+		return text + fmt.Sprintf("%s keys; %s of %s would have been denied a request, among them:", group(best.Keys), group(left), group(r.Keys))
+	}
+	return text + "any key."
+}
+
+// percentOf writes the share that was asked for, with all of its digits.
+func percentOf(share float64) string { return fmt.Sprintf("%.6g %%", 100*share) }

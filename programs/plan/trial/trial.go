@@ -1,0 +1,182 @@
+// Package trial replays logs through limits: it merges the records of several logs in the order of
+// arrival, and gives each track of limits its events.
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/algo/backtest"
+	"github.com/sluice-go/sluice/programs/plan/accesslog"
+)
+
+// Track is limits that share a key.
+type Track struct {
+	Key  func(*accesslog.Record) (string, bool) // false: the record has none
+	Need string                                 // the fields of the key, for messages
+	Cost func(*accesslog.Record) (int64, error) // nil: 1
+	Only func(*accesslog.Record) bool           // nil: all records
+	backtest.Config
+}
+
+// Log is a log to read.
+type Log struct {
+	Name string
+	io.Reader
+}
+
+// Options are the bounds of a trial.
+type Options struct {
+	accesslog.Config
+	Window  time.Duration // records that are out of order by less are sorted
+	MostBad float64       // the share of lines that may be unreadable
+	Samples int           // unreadable lines that are kept
+	Lines   *atomic.Int64 // counts the lines, or nil
+}
+
+// Result is what a trial has found.
+type Result struct {
+	Lines, Bad int64
+	Samples    []string // the first unreadable lines
+	Late       int64    // records that were out of order by more than the window
+	Tracks     []TrackResult
+}
+
+// TrackResult is the result of one track.
+type TrackResult struct {
+	*backtest.Report
+	Missing int64 // records without the key
+	Demand  Demand
+}
+
+// event is a record of a track. Times are in ns since 1970.
+type event struct {
+	at, took int64
+	cost     int64
+	key      string
+	track    int
+}
+
+// batch is events in order.
+type batch []event
+
+const batchSize = 4096
+
+// Run replays logs through tracks.
+func Run(ctx context.Context, logs []Log, tracks []Track, o Options) (*Result, error) {
+	replays := make([]*backtest.Replay, len(tracks))
+	demands := make([]demand, len(tracks))
+	for i, t := range tracks {
+		var err error
+		if replays[i], err = backtest.New(t.Config); err != nil {
+			return nil, err
+		}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	sources := make([]*source, len(logs))
+	var running sync.WaitGroup
+	for i, l := range logs {
+		s := newSource(l, tracks, o)
+		sources[i] = s
+		running.Go(func() { s.run(ctx) })
+	}
+	err := merge(sources, func(e *event) error {
+		demands[e.track].add(e)
+		_, err := replays[e.track].Add(backtest.Event{At: time.Unix(0, e.at).UTC(), Key: e.key, Cost: e.cost, Duration: time.Duration(e.took)})
+		return err
+	})
+	stop()
+	running.Wait()
+	if err != nil {
+		return nil, err
+	}
+	result, err := conclude(sources, tracks, o)
+	if err != nil {
+		return nil, err
+	}
+	for i := range result.Tracks {
+		t := &result.Tracks[i]
+		t.Report = replays[i].Report()
+		t.Demand = demands[i].result()
+	}
+	return result, nil
+}
+
+// merge takes the earliest event of all sources again and again.
+func merge(sources []*source, use func(*event) error) error {
+	heads := make([]batch, len(sources))
+	for i, s := range sources {
+		heads[i] = <-s.out
+	}
+	for {
+		first := -1
+		for i, h := range heads {
+			if len(h) > 0 && (first < 0 || h[0].at < heads[first][0].at) {
+				first = i
+			}
+		}
+		if first < 0 {
+			break
+		}
+		if err := use(&heads[first][0]); err != nil {
+			return err
+		}
+		if heads[first] = heads[first][1:]; len(heads[first]) == 0 {
+			heads[first] = <-sources[first].out
+		}
+	}
+	for _, s := range sources {
+		if s.err != nil {
+			return s.err
+		}
+	}
+	return nil
+}
+
+// conclude adds up what the sources have counted, and decides whether that is enough.
+func conclude(sources []*source, tracks []Track, o Options) (*Result, error) {
+	r := &Result{Tracks: make([]TrackResult, len(tracks))}
+	matched := make([]int64, len(tracks))
+	var fields []string
+	for _, s := range sources {
+		r.Lines += s.lines
+		r.Bad += s.bad
+		r.Late += s.late
+		r.Samples = append(r.Samples, s.samples[:min(len(s.samples), o.Samples-len(r.Samples))]...)
+		for i := range tracks {
+			r.Tracks[i].Missing += s.missing[i]
+			matched[i] += s.matched[i]
+		}
+		for _, f := range s.fields {
+			if !slices.Contains(fields, f) {
+				fields = append(fields, f)
+			}
+		}
+	}
+	switch good := r.Lines - r.Bad; {
+	case r.Lines == 0:
+		return nil, errors.New("the logs have no lines")
+	case float64(r.Bad) > o.MostBad*float64(r.Lines) || good == 0:
+		return nil, fmt.Errorf("%d of %d lines cannot be read, more than %.3g %%: name the format by -format, or raise -bad; the first are\n  %s",
+			r.Bad, r.Lines, 100*o.MostBad, strings.Join(r.Samples, "\n  "))
+	}
+	for i, t := range tracks {
+		if matched[i] > 0 && matched[i] == r.Tracks[i].Missing {
+			return nil, noKey(t, fields)
+		}
+	}
+	return r, nil
+}
+
+func noKey(t Track, fields []string) error {
+	return fmt.Errorf("no line has the field of the key %q. The log has: %s. Choose one by -key, or name the field that has it by -field %s=FIELD",
+		t.Need, strings.Join(fields, ", "), strings.Split(t.Need, ",")[0])
+}
