@@ -11,128 +11,150 @@ import (
 // counts is what happened to requests in some time.
 type counts struct {
 	began, turned float64 // arrivals with a slot, and without one
-	ended         float64 // of any kind
-	good, took    float64 // successes, and the sum of their times, ns
-	fresh, lasted float64 // of those that began within the limit in force
-}
-
-func (c *counts) add(o counts) {
-	c.began, c.turned, c.ended = c.began+o.began, c.turned+o.turned, c.ended+o.ended
-	c.good, c.took, c.fresh, c.lasted = c.good+o.good, c.took+o.took, c.fresh+o.fresh, c.lasted+o.lasted
+	ended         float64 // work, but for refusals
+	good          float64 // successes of work that began within the last limit
+	aged          float64 // work that took standingSpan or more
+	left, waited  float64 // work whose client had probably left, and the sum of its times, s
+	fit           fit
 }
 
 // counters are counts since they were last drained. Every request writes them.
 type counters struct {
-	began, turned, ended, good, took, fresh, lasted atomic.Int64
+	began, turned, ended, good, aged, left, waited atomic.Int64
+	one, n, t, nn, nt, tt                          atomic.Int64 // sums of fit, with times in microseconds
 }
 
 func (c *counters) drain() counts {
 	f := func(n *atomic.Int64) float64 { return float64(n.Swap(0)) }
-	return counts{f(&c.began), f(&c.turned), f(&c.ended), f(&c.good), f(&c.took), f(&c.fresh), f(&c.lasted)}
+	return counts{
+		f(&c.began), f(&c.turned), f(&c.ended), f(&c.good), f(&c.aged), f(&c.left), f(&c.waited) / 1e6,
+		fit{f(&c.one), f(&c.n), f(&c.t) / 1e6, f(&c.nn), f(&c.nt) / 1e6, f(&c.tt) / 1e12},
+	}
 }
 
 // standingSpan is the time after which work in flight is standing work, such as a long poll.
 const standingSpan = window.LowestSpan
 
-// Constants of the rate of ends and of the usual time.
 const (
-	rateEnds     = 20             // ends that make a rate
-	rateMemory   = 0.1            // s, of the rate of ends
-	slowMemory   = 1.0            // s, of the slow one
-	usualFirst   = 5              // successes that make the usual time
-	usualSpan    = int64(1e8)     // ns, in which they are taken together
-	usualLongest = 20 * usualSpan // while fewer than rateEnds ended
-	usualDown    = 2.0            // s, memory of a shorter time
-	usualUp      = 5.0            // s, of a longer one
-	usualKnown   = 100            // successes of a plain mean
-	usualMost    = 1.15           // usual times that the last few ends take while nothing waits: 4 x 50ms 10x
-	usualNear    = 1.3            // usual times: nothing piles up
-	lastEnds     = 8              // the last few ends: 4 x 50ms 10x
+	rateEnds   = 20   // ends that make a rate, a mean or a slope
+	rateMemory = 0.1  // s, of the rate of ends
+	slowMemory = 1.0  // s, of the slow rate
+	longMemory = 3.0  // s, of the work in flight: it grows if it exceeds that by half
+	fitMemory  = 1.5  // s, or three mean times: the span of a generation of samples
+	leftFew    = 8    // clients that left, too few to say how long the others wait
+	leftShare  = 0.05 // of the ends, from which clients leave too often: clients of .3 s
 )
 
-// pace is how work ends: how fast, and after which time as a rule.
+// pace is how work ends. It forgets everything within seconds.
 type pace struct {
-	rate, slow float64 // ends per second, over rateMemory and over slowMemory
-	good       float64 // successes per second, over rateMemory
-	usual      float64 // mean time of successes without a queue, s; 0: unknown
-	known      float64 // successes so far
-	last       counts  // the last few ends
-	window     counts  // of usual, from an instant:
-	from       int64
-	updated    int64
+	rate, slow   float64 // ends per second, over rateMemory and slowMemory
+	slowN, longN float64 // work in flight, over slowMemory and longMemory
+	aged         float64 // ends of standing work per second
+	left, waited float64 // as in counts, over slowMemory
+	fit          fit     // both generations
+	generations  [2]fit  // the present one and the last
+	turned       int64   // instant at which the present one began
+	updated      int64
+	lastEnd      int64 // instant
+	lastTimed    int64 // instant of the last end whose time says something
+	woke         int64 // instant of the first end after a silence
 
-	typical atomic.Int64 // usual, ns
+	typical atomic.Int64 // mean time of work, microseconds; 0: unknown
+	old     atomic.Bool  // most work that ends has waited for standingSpan: it is a queue
 }
 
-// end takes in the end of work that began at-rtt. Work of standingSpan or more is standing work.
-func (p *pace) end(c *counters, at, rtt, since int64, o algo.Outcome) {
+// end takes in the end of work that began with n in flight. Work that began before since says nothing
+// about the limit in force, and refusals nothing at all.
+func (p *pace) end(c *counters, n int64, s Sample, since, patience int64) {
+	rtt := int64(s.RTT)
 	if rtt > standingSpan {
+		c.aged.Add(1)
+		if !p.old.Load() {
+			return
+		}
+	}
+	us, typical, good := rtt/1e3, p.typical.Load(), s.Outcome.Result() == algo.Succeeded
+	if !good && us < typical/2 {
 		return
 	}
 	c.ended.Add(1)
-	usual := p.typical.Load()
-	switch {
-	case o.Result() != algo.Succeeded, !o.Timed() && usual == 0:
-		return
-	case !o.Timed(): // a stream, or a slow client: its time says nothing
+	fresh := int64(s.End)-rtt >= since
+	if good && fresh {
 		c.good.Add(1)
-		c.took.Add(usual)
-		return
 	}
-	fresh := at-rtt >= since
-	c.good.Add(1)
-	c.took.Add(rtt)
-	if fresh {
-		c.fresh.Add(1)
-		c.lasted.Add(rtt)
+	switch {
+	case !good && !s.Outcome.Timed() && rtt >= patience && us >= typical:
+		c.left.Add(1)
+		c.waited.Add(us)
+	case !s.Outcome.Timed(): // a stream, or a slow client: its time says nothing
+	case fresh:
+		c.one.Add(1)
+		c.n.Add(n)
+		c.t.Add(us)
+		c.nn.Add(n * n)
+		c.nt.Add(n * us)
+		c.tt.Add(us * us)
 	}
 }
 
-// update takes in the time until at. free: nothing is limited; learns: a limit did harm just now;
-// takes: how long new work would take, s.
-func (p *pace) update(at int64, c counts, target float64, free, learns bool, takes float64) {
-	calm := free && takes <= goalTarget*target
+// update takes in the time until at.
+func (p *pace) update(at int64, c counts, n float64) {
 	dt := float64(max(at-p.updated, 1)) / 1e9
 	p.updated = at
-	memory := min(max(rateEnds/max(p.rate, 1e-9), rateMemory), max(3*rateMemory, p.usual))
-	p.rate += (1 - math.Exp(-dt/memory)) * (c.ended/dt - p.rate)
-	p.good += (1 - math.Exp(-dt/memory)) * (c.good/dt - p.good)
-	p.slow += (1 - math.Exp(-dt/slowMemory)) * (c.ended/dt - p.slow)
-	p.known += c.good
-	keep := math.Exp(-c.ended / lastEnds)
-	p.last = counts{ended: keep*p.last.ended + c.ended, good: keep*p.last.good + c.good, took: keep*p.last.took + c.took}
-	p.window.add(c)
-	w, span := &p.window, at-p.from
-	if span < usualSpan || w.good < usualFirst || w.ended < rateEnds && span < usualLongest {
-		return
+	follow := func(v *float64, memory, is float64) { *v += (1 - math.Exp(-dt/memory)) * (is - *v) }
+	follow(&p.rate, min(max(rateEnds/max(p.rate, 1e-9), rateMemory), 2*slowMemory), c.ended/dt)
+	follow(&p.slow, slowMemory, c.ended/dt)
+	follow(&p.aged, slowMemory, c.aged/dt)
+	follow(&p.slowN, slowMemory, n)
+	follow(&p.longN, longMemory, n)
+	if float64(at-p.turned)/1e9 > max(fitMemory, 3*min(p.fit.mean(), p.takes())) {
+		p.turned, p.generations = at, [2]fit{{}, p.generations[0]}
 	}
-	mean := w.took / w.good / 1e9
-	within := func(memory float64) float64 {
-		return min(1-math.Exp(-float64(span)/1e9/memory), w.good/usualKnown)
+	p.generations[0].add(c.fit)
+	p.fit = p.generations[1]
+	p.fit.add(p.generations[0])
+	keep := math.Exp(-dt / slowMemory)
+	p.left, p.waited = p.left*keep+c.left, p.waited*keep+c.waited
+	p.typical.Store(int64(p.fit.mean() * 1e6))
+	if p.old.Load() {
+		p.old.Store(p.aged > p.slow/2)
+	} else {
+		p.old.Store(p.aged > p.slow)
 	}
-	switch {
-	case p.usual == 0:
-		p.set(mean)
-	case learns && w.good >= holdSound*w.ended && mean >= takes/usualNear:
-		p.set(max(mean, takes)) // as work takes without a limit, and nothing piles up
-	case free && p.known <= usualKnown:
-		p.set(p.usual + w.good/p.known*(mean-p.usual)) // short work ends first
-	case mean < p.usual:
-		p.set(p.usual + within(usualDown)*(mean-p.usual))
-	case calm || free && mean <= usualNear*p.usual:
-		p.set(p.usual + within(usualUp)*(mean-p.usual))
+	if c.fit.one+c.left > 0 {
+		p.lastTimed = at
 	}
-	*w, p.from = counts{}, at
+	if c.ended > 0 {
+		if p.silent(at) || at-p.lastEnd > idleEnds {
+			p.woke = at
+		}
+		p.lastEnd = at
+	}
 }
 
-// set makes a time the usual one.
-func (p *pace) set(usual float64) {
-	p.usual = usual
-	p.typical.Store(int64(usual * 1e9))
+// forget drops the samples of the time of work.
+func (p *pace) forget() { p.fit, p.generations = fit{}, [2]fit{} }
+
+// takes returns how long work took on average in the last second, by Little's law, s.
+func (p *pace) takes() float64 { return p.slowN / max(p.slow, 1e-9) }
+
+// lasts returns the mean time of work, of clients that left too, s; 0: unknown.
+func (p *pace) lasts() float64 {
+	if all := p.fit.one + p.left; all > 1 {
+		return (p.fit.t + p.waited) / all
+	}
+	return 0
 }
 
-// asUsual reports whether nearly all work that ended lately succeeded in its usual time. Then
-// nothing waits, whatever is in flight: long polls, streams, work that hangs beside other work.
-func (p *pace) asUsual() bool {
-	return p.last.good > 0 && p.last.good >= holdSound*p.last.ended && p.last.took <= usualMost*p.usual*1e9*p.last.good
+// leaves reports whether many clients leave before their work is done.
+func (p *pace) leaves() bool { return p.left > leftFew && p.left > (p.left+p.slow)*leftShare }
+
+// silent reports whether nothing has ended for long, measured by the ends of the last second.
+func (p *pace) silent(at int64) bool {
+	return float64(at-p.lastEnd)/1e9 > max(rateMemory, 3/max(p.slow, 1e-9))
+}
+
+// hangs reports whether nothing has ended for the target and twice the mean time of work.
+func (p *pace) hangs(at int64, target float64) bool {
+	return float64(at-p.lastEnd)/1e9 > max(target, 2*p.fit.mean())
 }

@@ -198,13 +198,9 @@ func (s *sojourn) State() State {
 	st := State{Name: "sojourn", Limit: s.Limit(), Overloaded: s.hold.cause != cause.None}
 	switch s.hold.cause {
 	case cause.Latency:
-		st.Cause = fmt.Sprintf("new work would take %.1f times as long as usual", max(s.takes(s.now)/max(s.pace.usual, 1e-9), 1))
+		st.Cause = fmt.Sprintf("new work would take %.3g s, %.1f times the target", s.takes(s.now), s.takes(s.now)/s.target)
 	case cause.Hang:
 		st.Cause = "nothing completes"
-	default:
-		if s.machine.Now() < s.until {
-			st.Cause = fmt.Sprintf("denying did not help: no limit for %v", time.Duration(s.pause))
-		}
 	}
 	if st.Overloaded && !busy {
 		st.Cause += ", nothing waits for the processor"

@@ -7,158 +7,208 @@ import (
 	"github.com/sluice-go/sluice/internal/cause"
 )
 
-// Constants of a limit in force, each with its cell of bench/sim/pools.
 const (
-	leavesBelow   = 0.12       // share of denied arrivals at which a limit ends: .85x after an overload
-	holdLasts     = 0.2        // s, at least
-	holdFell      = 0.8        // of the limit before, at which their effects are compared: connections 5 times as slow
-	holdSound     = 0.8        // of the ends that are successes, else their times mean little: half hang
-	holdPatience  = 2.0        // targets, without enough ends: hang 10s
-	holdPaces     = 3.0        // times that what fits should take, without enough ends: slower 20 to 400ms
-	holdHarm      = 0.4        // of the ends without a limit, below which it did harm: half hang, cache hits
-	holdDoubts    = 30.0       // ends too few in all, after which a limit took the rate along: TestLongOverload
-	holdKnown     = 3000.0     // successes so far, below which fewer doubts will do: TestDefaultWithSlowWork
-	drainCollapse = 0.2        // of the rate of ends, at which a limit did harm: 100 polls
-	leastPause    = int64(1e9) // ns, after a limit that did harm, and
-	longestPause  = int64(30e9)
+	sojournFew   = 20          // in flight, too few to judge: TestDefaultBelowCapacity
+	sojournLeast = 4           // lowest limit
+	signTarget   = 0.6         // of the patience, that work may take without a sign: 4 workers, exponential 50 ms
+	signLasts    = 0.1         // s, before a limit: bursts of .2 s
+	signGrows    = 0.04        // s, while more and more is in flight: 60 x 300ms
+	signUnclear  = 1.0         // s, where nothing was calm of late: 300 ms, 100 a second
+	signGrew     = 1.2         // of the work in flight before, which is growing
+	knownAfter   = int64(2e8)  // ns after a silence, when the rate is known: bursts of .2 s
+	judgeEnds    = 15          // ends within a target, too few to tell a queue from slow work: 3 s, 20 a second
+	trialTo      = 0.6         // of the work in flight, for a limit that finds out whether work queues
+	calmLasts    = int64(60e9) // ns, for which an overload after a calm is a queue
+	holdLasts    = 0.2         // s, of a window, at least
+	turnLasts    = 2.0         // s, of a window that waits until what was in flight has ended, at most: half of 2 s
+	leavesBelow  = 0.12        // share of denied arrivals at which a limit ends: .85x after an overload
+	collapsed    = 0.08        // of the rate of ends, at which nothing that is in flight will end soon: cache hits
+	natureGrows  = 1.4         // of a limit, while work is slow by nature
+	slowGrows    = 1.5         // of the work in flight then, and of its time
+	slowFalls    = 0.5         // of the time before a limit, that slow work takes within it
+	leastTrust   = int64(60e9)
+	mostTrust    = int64(300e9)
 )
 
-// hold is a limit in force.
-type hold struct {
-	cause    algo.Cause // None: no limit
-	limit    float64
-	at       int64 // instant of the limit; once drained, from which the work in flight is within it
-	drained  bool
-	woke     bool                         // work that began since a hang has succeeded
-	seen     counts                       // since at
-	was      float64                      // work in flight, or the limit, to compare with:
-	good     float64                      // successes per second then
-	rate     float64                      // ends per second then
-	ends     float64                      // counted for these rates; 0: they are of the sign
-	mean     float64                      // time of successes then, s; 0: too few for a comparison
-	before   struct{ good, rate float64 } // without the limit
-	needless bool                         // nothing waited at first
+// sign is the time since which new work would take too long.
+type sign struct {
+	since int64   // instant; 0: it would not
+	began float64 // work in flight then
 }
 
-// begin puts a limit in force.
+// hold is a limit in force, and the window of time in which it is judged.
+type hold struct {
+	cause   algo.Cause // None: no limit
+	limit   float64
+	took    float64  // how long work took before there was a limit, s
+	before  windowed // the last second then, or the first window
+	rate    float64  // ends per second then
+	queued  bool     // it queued then
+	fresh   bool     // the work in flight has been within a limit
+	woke    bool     // work that began since has ended well before that
+	natural float64  // time of work that is slow by nature, s; 0: it is not
+	at      int64    // begin of the window
+	seen    counts   // since then
+	area    float64  // integral of the work in flight since then
+}
+
+// slow is what is believed of work that takes longer than half of the target by nature.
+type slow struct {
+	takes float64 // s
+	until int64   // instant
+	trust int64   // ns
+}
+
+// watch looks for a sign that new work would take too long.
+func (s *sojourn) watch(at int64, n float64) {
+	p, g := &s.pace, &s.sign
+	hangs, w := p.hangs(at, s.target), p.takes()
+	silent := p.silent(at) || float64(at-p.lastTimed)/1e9 > s.target/2
+	if n <= sojournFew || p.fit.one < rateEnds && p.left < leftFew || s.takes(n) <= signTarget*s.patience ||
+		!silent && w < signTarget*s.patience && n < signGrew*p.slowN {
+		*g = sign{}
+		return
+	}
+	if g.since == 0 {
+		*g = sign{max(at, p.woke+knownAfter), n}
+	}
+	v := s.verdict(w)
+	calm := at-s.calmAt <= calmLasts
+	wait := signLasts
+	switch {
+	case hangs:
+		wait = 0
+	case v == unclear && !calm:
+		wait = signUnclear
+	case n >= signGrew*g.began && p.slow >= p.rate/2: // not after a pause
+		wait = signGrows
+	}
+	if float64(at-g.since)/1e9 < wait || !hangs && (silent || s.bears(at, n, w, v)) {
+		return
+	}
+	s.hold = hold{cause: cause.Latency, took: w, rate: p.slow, queued: v == queues}
+	if n <= signGrew*p.slowN {
+		s.hold.before = windowed{p.slowN, p.slow, p.slow * slowMemory}
+	}
+	limit := p.slow * bearTarget * s.patience
+	switch {
+	case hangs:
+		s.hold.cause, limit = cause.Hang, 0
+	case v == unclear && !calm:
+		limit = max(limit, trialTo*n)
+	}
+	s.since.Store(at + 1)
+	s.begin(at, limit)
+}
+
+// bears reports whether work that takes w is left alone: if it does so by nature, or as long as it is
+// unclear and nothing is late or grows, or other work is as quick as ever.
+func (s *sojourn) bears(at int64, n, w float64, v verdict) bool {
+	p, b := &s.pace, &s.slow
+	switch {
+	case v == byNature, s.few(v, p.slow), at < b.until && w < slowGrows*b.takes*(1+2/math.Sqrt(p.slow)):
+		return true
+	case v != unclear:
+		return false
+	}
+	mean := p.fit.mean()
+	return mean > 0 && mean < calmTarget*s.patience && n < signGrew*p.slowN ||
+		w < 0.8*s.patience && n < 1.5*p.longN+2*math.Sqrt(p.longN)
+}
+
+// begin puts a limit in force, and begins a window.
 func (s *sojourn) begin(at int64, limit float64) {
 	h := &s.hold
-	h.limit, h.at, h.drained, h.seen = max(limit, sojournLeast, float64(s.wanted.Load())), at, false, counts{}
-	if h.cause != cause.Hang { // after which each probe counts
-		s.since.Store(math.MaxInt64)
-	}
+	h.limit, h.at, h.seen, h.area = max(limit, sojournLeast, float64(s.wanted.Load())), at, counts{}, 0
 }
 
-// govern judges the limit in force.
-func (s *sojourn) govern(at int64, n float64, c counts) {
+// govern follows the limit in force, and judges it at the end of a window.
+func (s *sojourn) govern(at int64, n, dt float64, c counts) {
 	h := &s.hold
-	h.seen.add(c)
-	if h.cause == cause.Hang && c.fresh > 0 && !h.woke { // new work succeeds, so what still hangs is no queue, but lost
+	h.seen.began, h.seen.turned, h.seen.ended = h.seen.began+c.began, h.seen.turned+c.turned, h.seen.ended+c.ended
+	h.seen.good += c.good
+	h.area += n * dt
+	took, drains := float64(at-h.at)/1e9, n > h.limit+1 // the limit in force is rounded up
+	switch {
+	case h.seen.good > 0 && !h.woke && (h.cause == cause.Hang || !h.fresh && drains): // what was there before it is no queue
 		h.woke = true
 		s.standing.Reset(at, n+s.standing.Value())
-		return
-	}
-	if h.drained {
-		s.judge(at)
-		return
-	}
-	took := float64(at-h.at) / 1e9
-	expected := took * h.rate
-	switch {
-	case n < h.limit+1: // the limit in force is rounded up
-		if h.seen.ended >= rateEnds && h.ends == 0 {
-			h.good, h.rate, h.ends = h.seen.good/took, h.seen.ended/took, h.seen.ended
-			h.before.good, h.before.rate = h.good, h.rate
-		}
-		h.drained, h.at, h.seen = true, at, counts{}
-		if h.cause != cause.Hang {
+		s.begin(at, h.limit)
+	case drains && at-h.at < standingSpan:
+		s.drains(at, n, took)
+	case !h.fresh:
+		h.fresh = true
+		if h.cause != cause.Hang { // after which each probe counts
 			s.since.Store(at)
 		}
-	case h.cause != cause.Hang && took >= bearTarget*s.target && expected >= 2*rateEnds && h.seen.ended < drainCollapse*expected:
-		s.standing.Reset(at, n+s.standing.Value()) // the denied work would not have waited for it
-		s.harm(at)
-	case h.seen.ended > 0 && at-h.at > standingSpan && n > h.was/2: // what drains is a queue
-		s.standing.Reset(at, n+s.standing.Value())
+		s.pace.forget()
 		s.begin(at, h.limit)
+	case h.seen.ended*took < h.area && took < turnLasts: // some of what is in flight was there at the begin
+	case took < max(holdLasts, bearTarget*s.patience), h.seen.ended < rateEnds && took < max(2*s.target, 1):
+	default:
+		s.judge(at, n, took)
 	}
 }
 
-// judge ends the limit, or sets the next one, once enough has ended within it.
-func (s *sojourn) judge(at int64) {
+// drains follows the work in flight while it falls to the limit.
+func (s *sojourn) drains(at int64, n, took float64) {
 	h := &s.hold
-	took := float64(at-h.at) / 1e9
-	mean := h.seen.lasted / max(h.seen.fresh, 1) / 1e9
-	enough := h.seen.ended >= rateEnds && h.seen.fresh >= usualFirst
-	if took < max(holdLasts, s.goal(), 2*mean) || !enough && took < s.patience() {
-		return
-	}
-	good, rate, fell := h.seen.good/took, h.seen.ended/took, h.limit <= holdFell*h.was
-	sound, half := enough && good >= holdSound*rate, (1+h.limit/h.was)/2
-	doubt := s.doubts(fell && sound, good, mean, half)
 	switch {
-	case h.seen.turned < leavesBelow*(h.seen.turned+h.seen.began):
-		if h.needless {
-			s.harm(at)
-			return
+	case h.cause == cause.Hang:
+	case s.verdict(s.takes(n)) == byNature:
+		s.begin(at, slowGrows*n)
+	case !h.queued && !s.pace.hangs(at, s.target) && took > s.target/2 && took*h.rate > 2*rateEnds && h.seen.ended < collapsed*took*h.rate:
+		s.standing.Reset(at, n+s.standing.Value()) // the denied work would not have waited for it
+		s.free()
+	}
+}
+
+// judge ends the limit, or sets the next one.
+func (s *sojourn) judge(at int64, n, took float64) {
+	h := &s.hold
+	w, window := s.takes(n), windowed{max(h.area/took, 0.5), h.seen.ended / took, h.seen.ended}
+	v := s.verdict(w)
+	e, err := window.follows(h.before, s.pace.fit.uneven())
+	follows := e > naturePart && e < followMost
+	slow := w > 1.2*bearTarget*s.patience
+	switch {
+	case h.seen.turned < leavesBelow*(h.seen.turned+h.seen.began) && n < h.limit-1 && (w < s.patience || h.natural > 0):
+		if h.natural > 0 && (e > naturePart || err == unknownErr) {
+			s.believe(at, h.natural)
 		}
 		s.free()
-		s.pause = 0
-	case doubt > 0 && s.doubt < holdDoubts*min(s.pace.known/holdKnown, 1): // it may be chance
-		s.begin(at, h.was)
-	case doubt > 0:
-		s.doubt = 0
-		s.pace.set(max(mean, h.limit/rate)) // the limit took the rate along: nothing waited, work is slow by nature
-		h.needless = true
-		s.begin(at, h.was)
-	case (fell || h.limit <= sojournLeast) && h.cause != cause.Hang && good <= holdHarm*h.before.good && rate <= holdHarm*h.before.rate:
-		s.harm(at)
-	default:
-		if fell || h.limit >= h.was {
-			h.compare(good, rate, mean, sound)
+	case h.seen.ended == 0 || s.pace.hangs(at, s.target) || h.cause == cause.Hang && h.seen.good == 0: // nothing is known
+		s.begin(at, h.limit)
+	case h.cause == cause.Latency && (s.few(v, window.rate) || slow && follows && e-2*err > naturePart):
+		if follows {
+			s.believe(at, w)
 		}
-		s.begin(at, s.pace.slow*s.goal())
+		s.free()
+	default:
+		h.cause = cause.Latency
+		limit := max(s.pace.slow, window.rate) * bearTarget * s.patience
+		switch {
+		case v == byNature && slow:
+			h.natural, limit = w, slowGrows*n
+		case v == byNature:
+			limit *= natureGrows
+		}
+		if h.before.n == 0 {
+			h.before = window
+		}
+		s.begin(at, limit)
 	}
 }
 
-// patience is how long a limit waits for enough ends, s.
-func (s *sojourn) patience() float64 {
-	if s.hold.cause == cause.Hang {
-		return holdPatience * s.target
+// believe takes it for granted for a while that work takes w by nature, if nothing speaks against it.
+func (s *sojourn) believe(at int64, w float64) {
+	b := &s.slow
+	if w < slowFalls*s.hold.took || w > 3*max(s.pace.lasts(), s.patience) || s.pace.leaves() || s.verdict(w) == queues {
+		return
 	}
-	return max(holdPatience*s.target, holdPaces*s.takes(s.hold.limit))
-}
-
-// compare makes this window the one that the next are compared with.
-func (h *hold) compare(good, rate, mean float64, sound bool) {
-	h.was, h.good, h.rate, h.ends, h.mean = h.limit, good, rate, h.seen.ended, 0
-	if sound {
-		h.mean = mean
+	if at-b.until > mostTrust/3 {
+		b.trust = 0
 	}
-}
-
-// doubts is above 0 if within a lower limit so little ends, or work takes so long, as if nothing had
-// waited. In one window of uneven work that may be chance: the sum counts.
-func (s *sojourn) doubts(comparable bool, good, mean, half float64) float64 {
-	h := &s.hold
-	if !comparable || h.good == 0 {
-		return 0
-	}
-	doubt := half - good/h.good
-	if h.mean > 0 {
-		doubt = max(doubt, mean/h.mean-half)
-	}
-	s.doubt = max(s.doubt+2/(1/max(h.ends, rateEnds)+1/h.seen.ended)*doubt, 0)
-	return doubt
-}
-
-// harm ends a limit that denied work which would not have waited.
-func (s *sojourn) harm(at int64) {
-	s.pause = min(max(2*s.pause, leastPause), longestPause)
-	s.until = at + s.pause
-	s.free()
-}
-
-func (s *sojourn) free() {
-	s.hold, s.sign = hold{}, sign{}
-	s.since.Store(math.MaxInt64)
+	b.trust = min(max(2*b.trust, leastTrust), mostTrust)
+	b.until, b.takes = at+b.trust, max(w, s.hold.took)
 }

@@ -14,13 +14,13 @@ import (
 // falling is a limit that a test sets, behind a gate that admits every request.
 type falling struct{ limit int }
 
-func (f *falling) Limit() int                                         { return f.limit }
-func (*falling) Observe(Sample)                                       {}
-func (*falling) Admits(time.Duration) bool                            { return true }
-func (*falling) Full() bool                                           { return false }
-func (*falling) Admitted(time.Duration, int64, int64)                 {}
-func (*falling) Finished(_, _ time.Duration, _ int64, _ algo.Outcome) {}
-func (*falling) Denied(_ time.Duration, _, _ int64, _ algo.Cause)     {}
+func (f *falling) Limit() int                                     { return f.limit }
+func (*falling) Observe(Sample)                                   {}
+func (*falling) Admits(time.Duration) bool                        { return true }
+func (*falling) Full() bool                                       { return false }
+func (*falling) Admitted(time.Duration, int64, int64)             {}
+func (*falling) Finished(Sample, int64)                           {}
+func (*falling) Denied(_ time.Duration, _, _ int64, _ algo.Cause) {}
 
 // crew asks a limiter for slots, and ends the oldest work.
 type crew struct {

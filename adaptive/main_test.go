@@ -42,9 +42,9 @@ func (gated) Full() bool                { return false }
 // open is a gate that admits every request. It counts requests.
 type open struct{ gated }
 
-func (open) Admitted(time.Duration, int64, int64)                       {}
-func (open) Finished(time.Duration, time.Duration, int64, algo.Outcome) {}
-func (open) Denied(time.Duration, int64, int64, algo.Cause)             {}
+func (open) Admitted(time.Duration, int64, int64)           {}
+func (open) Finished(adaptive.Sample, int64)                {}
+func (open) Denied(time.Duration, int64, int64, algo.Cause) {}
 
 // dial is a signal that a test sets.
 type dial struct{ bits atomic.Uint64 }

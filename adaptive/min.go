@@ -72,9 +72,9 @@ func (m *minimum) Admitted(at time.Duration, n, inFlight int64) {
 	}
 }
 
-func (m *minimum) Finished(at, rtt time.Duration, inFlight int64, o algo.Outcome) {
+func (m *minimum) Finished(s Sample, inFlight int64) {
 	for _, f := range m.following {
-		f.Finished(at, rtt, inFlight, o)
+		f.Finished(s, inFlight)
 	}
 }
 

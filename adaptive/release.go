@@ -59,13 +59,13 @@ func (l *Limiter) release(h *algo.Handle, o algo.Outcome, waited time.Duration) 
 	}
 	at := l.machine.Now()
 	rtt := max(at-h.At, 1)
+	sample := Sample{RTT: time.Duration(rtt), End: time.Duration(at), InFlight: int(h.State[0]), Outcome: o}
 	if l.follower != nil {
-		l.follower.Finished(time.Duration(at), time.Duration(rtt), left, o)
+		l.follower.Finished(sample, left)
 	}
 	if h.State[2] != 0 && l.order.shares != nil {
 		l.order.shares.finished(h.Key, h.State[1], at, max(rtt-int64(waited), 1), unpack(h.State[2]))
 	}
-	sample := Sample{RTT: time.Duration(rtt), End: time.Duration(at), InFlight: int(h.State[0]), Outcome: o}
 	if l.learn(rtt, o) {
 		l.strategy.Observe(sample)
 	} else if o == algo.Failed {

@@ -179,7 +179,7 @@ func (q *runQueue) Full() bool {
 func (q *runQueue) Admitted(time.Duration, int64, int64) {}
 
 // Finished implements [Follower].
-func (q *runQueue) Finished(time.Duration, time.Duration, int64, algo.Outcome) { q.completed.Add(1) }
+func (q *runQueue) Finished(Sample, int64) { q.completed.Add(1) }
 
 // Denied counts a request that found no slot: it uses no processor. A look is no arrival.
 func (q *runQueue) Denied(_ time.Duration, n, _ int64, _ algo.Cause) {

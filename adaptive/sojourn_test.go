@@ -22,7 +22,7 @@ func TestDefaultBesideARunQueue(t *testing.T) {
 	all := r.play(t, m, l, 400, 10*time.Second)
 	require.InDelta(t, .8, denied(all, start+time.Second), .03)
 	require.Less(t, longest(all, start+2*time.Second), 300*time.Millisecond)
-	require.Regexp(t, `^new work would take \d\.\d times as long as usual, nothing waits for the processor$`,
+	require.Regexp(t, `^new work would take 0\.\d+ s, 0\.\d times the target, nothing waits for the processor$`,
 		l.Explain().Strategies[1].Cause)
 }
 

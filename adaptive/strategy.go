@@ -56,8 +56,8 @@ type Follower interface {
 	Strategy
 	// Admitted follows the admission of n units; inFlight includes them.
 	Admitted(at time.Duration, n, inFlight int64)
-	// Finished follows the end of work after rtt, with any outcome; inFlight is the rest.
-	Finished(at, rtt time.Duration, inFlight int64, o algo.Outcome)
+	// Finished follows the end of work, with any outcome; inFlight is the rest.
+	Finished(s Sample, inFlight int64)
 	// Denied follows the denial of n units that passed every gate and found no slot. n is 0 if
 	// a look found none: its caller then denies a request.
 	Denied(at time.Duration, n, inFlight int64, c algo.Cause)

@@ -144,9 +144,9 @@ func (b *bbr) Admitted(at time.Duration, _, inFlight int64) {
 }
 
 // Finished implements [adaptive.Follower].
-func (b *bbr) Finished(at, rtt time.Duration, inFlight int64, o algo.Outcome) {
-	b.stall.finish(int64(rtt), inFlight, o)
-	b.update(int64(at), inFlight)
+func (b *bbr) Finished(s adaptive.Sample, inFlight int64) {
+	b.stall.finish(int64(s.RTT), inFlight, s.Outcome)
+	b.update(int64(s.End), inFlight)
 }
 
 // Denied updates too: while every request is denied nothing else happens that

@@ -124,7 +124,7 @@ func (k *kratos) Observe(s adaptive.Sample) {
 func (k *kratos) Admitted(at time.Duration, _, _ int64) { k.update(int64(at)) }
 
 // Finished implements [adaptive.Follower].
-func (k *kratos) Finished(at, _ time.Duration, _ int64, _ algo.Outcome) { k.update(int64(at)) }
+func (k *kratos) Finished(s adaptive.Sample, _ int64) { k.update(int64(s.End)) }
 
 // Denied implements [adaptive.Follower].
 func (k *kratos) Denied(at time.Duration, _, _ int64, _ algo.Cause) {

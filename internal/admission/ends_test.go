@@ -167,6 +167,6 @@ type follower struct {
 
 func (f *follower) Admitted(time.Duration, int64, int64)           {}
 func (f *follower) Denied(time.Duration, int64, int64, algo.Cause) {}
-func (f *follower) Finished(_, _ time.Duration, _ int64, o algo.Outcome) {
-	f.ended <- o
+func (f *follower) Finished(s adaptive.Sample, _ int64) {
+	f.ended <- s.Outcome
 }

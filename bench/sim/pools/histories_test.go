@@ -256,9 +256,9 @@ func (h *History) judge(t *testing.T, by Limiter) verdict {
 	return v
 }
 
-// TestHistories: from any history, and from any state of its own, Default should be good within 15 s and
-// stay so: in 290 of 300, and below half of what is possible in none. It is not there yet. The numbers keep
-// what was reached; 3000 with SLUICE_LONG.
+// TestHistories: from any history, and from any state of its own, Default is good within 15 s and stays so,
+// in 282 of 300 at least, and below half of what is possible in 3 at most (aims: 290, and none). 3000 with
+// SLUICE_LONG.
 func TestHistories(t *testing.T) {
 	n := uint64(300)
 	if os.Getenv("SLUICE_LONG") != "" {
@@ -289,6 +289,6 @@ func TestHistories(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d histories good, %d below half", good, n, half)
-	require.GreaterOrEqual(t, float64(good), .86*float64(n))
-	require.LessOrEqual(t, float64(half), .11*float64(n))
+	require.GreaterOrEqual(t, float64(good), .93*float64(n))
+	require.LessOrEqual(t, float64(half), .01*float64(n))
 }
