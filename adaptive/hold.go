@@ -179,7 +179,7 @@ func (s *sojourn) judge(at int64, n, took float64) {
 		s.free()
 	case h.seen.ended == 0 || s.pace.hangs(at, s.target) || h.cause == cause.Hang && h.seen.good == 0: // nothing is known
 		s.begin(at, h.limit)
-	case h.cause == cause.Latency && (s.few(v, window.rate) || slow && follows && e-2*err > naturePart):
+	case h.cause == cause.Latency && (s.few(v, window.rate) && (!h.queued || slow) || slow && follows && e-2*err > naturePart):
 		if follows {
 			s.believe(at, w)
 		}
