@@ -75,7 +75,7 @@ func ExampleNewWithTransport() {
 	fmt.Println(store.Ping(context.Background()))
 	// Output:
 	// true admitted 1
-	// distributed: Redis is unavailable: distributed: the command was not sent: eval for ["sluice:{::0}::probe"]
+	// distributed: Redis is unavailable: distributed: the command was not sent: evalsha for ["sluice:{::0}::probe"]
 }
 
 func ExampleNew() {

@@ -214,10 +214,6 @@ func TestScriptsAreBackWithTheServer(t *testing.T) {
 		store := newStore(t, c, distributed.WithTimeout(2*time.Second), distributed.WithInstances(1))
 		require.NoError(t, store.Ping(ctx))
 		first := must[*distributed.Limiter](t)(store.TokenBucket("first", algo.PerHour(10)))
-		limiters := map[string]*distributed.Limiter{}
-		for name, make := range makers(store) {
-			limiters[name] = must[*distributed.Limiter](t)(make(name, algo.PerHour(10)))
-		}
 		wire.Set(redistest.Fault{Refuse: true})
 		require.Eventually(t, func() bool { acquire(t, first, "k", 1); return store.Stats().Phase == distributed.PhaseOpen }, time.Minute, time.Millisecond)
 		wire.Set(redistest.Fault{Delay: away})
@@ -225,7 +221,8 @@ func TestScriptsAreBackWithTheServer(t *testing.T) {
 		require.Eventually(t, func() bool { remoteNow(t, first, "k"); return store.Stats().Phase == distributed.PhaseClosed }, time.Minute, time.Millisecond)
 		remote(t, first, "k", 1)
 		time.Sleep(time.Second) // for what is loaded behind the first decision
-		for name, l := range limiters {
+		for name, make := range makers(store) {
+			l := must[*distributed.Limiter](t)(make(name, algo.PerHour(10)))
 			began := time.Now()
 			remote(t, l, "k", 1)
 			require.Equal(t, away, time.Since(began), name)

@@ -64,11 +64,11 @@ func (b *breaker) succeeded() {
 	}
 }
 
-// learn lets the host learn what it needs to know of a node that answers, and loads the scripts in use that it
-// may have lost since it failed.
+// learn lets the host learn what it needs to know of a node that answers, and loads the scripts that it may
+// have lost since it failed.
 func (b *breaker) learn() {
 	if key := b.failedKey(); key != "" {
-		_ = b.client.load(probeKey(key), false)
+		_ = b.client.load(probeKey(key))
 	}
 	if b.client.host.Answered(b.queue) || !b.client.Sleep(b.client.ProbeInterval) {
 		return

@@ -159,14 +159,11 @@ func (c *Client) run(cmds []*Command) {
 	}
 }
 
-// load makes the node of a key know the scripts that the host uses, or all of them: where it is far away, the
-// first decisions would not wait for a second round trip.
-func (c *Client) load(key string, all bool) error {
+// load makes the node of a key know the scripts of the host: where it is far away, the first
+// decisions would not wait for a second round trip.
+func (c *Client) load(key string) error {
 	var cmds []*Command
 	used, others := c.host.Scripts()
-	if !all {
-		others = nil
-	}
 	for _, s := range append(used, others...) {
 		r := NewRequest(s, key, Args{})
 		defer r.Free()
@@ -196,7 +193,7 @@ func (c *Client) Ping() error {
 		if err := q.breaker.writeProbe(key); err != nil {
 			return err
 		}
-		if err := c.load(key, true); err != nil {
+		if err := c.load(key); err != nil {
 			return err
 		}
 		q.warm(key)
