@@ -101,9 +101,6 @@ func (h *host) Probed(probes []*remote.Request) {
 	}
 }
 
-// Answered looks for a proxy as soon as Redis answers, and after each return: it may be another one.
-func (h *host) Answered(*remote.Node) bool { return (*Store)(h).findProxy() == nil }
-
 // Changed reports the state of a breaker. A node that answers again gets the renewals that it
 // has missed.
 func (h *host) Changed(addr string, percent int, err error) {

@@ -37,8 +37,6 @@ var (
 	learnedScript       = script("learned", 7, 3, "", "clock", "prelude", "learned")
 )
 
-func init() { pingScript.Rare = true }
-
 // script makes a script of files, with constants before the last one.
 func script(name string, args, replies int, constants string, names ...string) *remote.Script {
 	last := len(names) - 1

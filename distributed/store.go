@@ -34,6 +34,7 @@ type Store struct {
 	limiters map[*Limiter]bool
 	names    map[string]nameUse
 	pinging  atomic.Int32         // pings that are under way
+	whole    atomic.Bool          // no proxy parts the keys of a script, or it is known
 	logged   map[string]time.Time // by the kind of the report
 }
 
@@ -106,7 +107,8 @@ func (s *Store) Close() error {
 
 // Ping reaches every node and counts this instance, as the first decisions would.
 // Call it at start: it opens connections, loads the scripts, runs every command that they use,
-// and reports why decisions would be local. The error is [ErrUnavailable], with the error of a
+// finds a proxy that runs a script on the server of its first key, and reports why
+// decisions would be local. The error is [ErrUnavailable], with the error of a
 // node, with the time that replies take if that is longer than the timeout, or with
 // the error of ctx.
 func (s *Store) Ping(ctx context.Context) error {
@@ -159,9 +161,9 @@ func (s *Store) execute(ctx context.Context, r *remote.Request, what, name strin
 }
 
 // findProxy looks for a proxy that runs a script on the server of its first key: there the others
-// are missing. Then, and until this is known, the keys of each script get one tag.
+// are missing. Then the keys of each script get one tag.
 func (s *Store) findProxy() error {
-	if s.remote.Apart() {
+	if !s.remote.OneNode() || s.whole.Load() {
 		return nil
 	}
 	const keys = 16 // two servers have them all on one of them in one of 65 536 cases
@@ -179,14 +181,12 @@ func (s *Store) findProxy() error {
 	err := s.remote.Execute([]*remote.Request{there})
 	switch {
 	case remote.SeveralSlots(err): // a cluster, which says so itself
-		s.remote.ApartByTag()
 		return nil
 	case err == nil && there.Reply[0] < keys:
 		s.remote.ApartByTag()
 		s.logger.Info("distributed: a proxy runs each script on the server of its first key: keys are decided one by one")
-	case err == nil:
-		s.remote.Together()
 	}
+	s.whole.Store(err == nil)
 	return err
 }
 

@@ -27,7 +27,6 @@ return all`
 type quietHost struct{ Host }
 
 func (quietHost) Failed(Failure, error)      {}
-func (quietHost) Answered(*Node) bool        { return true }
 func (quietHost) Changed(string, int, error) {}
 
 // undone receives the requests whose charges are undone.

@@ -29,7 +29,6 @@ type breaker struct {
 	history uint32 // the last 32 batches, newest in bit 0: 1 for a failure
 	key     string // of the last failure: the probe goes to the same node
 	probing bool
-	learned bool         // the host has been told that the node answers
 	probes  atomic.Int32 // unanswered probes
 	rejects atomic.Bool  // the node answered the last probe, and rejected it
 }
@@ -59,23 +58,6 @@ func (b *breaker) succeeded() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.history <<= 1
-	if !b.learned {
-		b.learned = b.client.Background(b.learn)
-	}
-}
-
-// learn lets the host learn what it needs to know of a node that answers, and loads the scripts that it may
-// have lost since it failed.
-func (b *breaker) learn() {
-	if key := b.failedKey(); key != "" {
-		_ = b.client.load(probeKey(key))
-	}
-	if b.client.host.Answered(b.queue) || !b.client.Sleep(b.client.ProbeInterval) {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.learned = false
 }
 
 // failed counts a failed batch; key is one of its keys.
@@ -128,7 +110,7 @@ func (b *breaker) recover() {
 // rampUp returns the calls to Redis stage by stage; false if one of them failed.
 func (b *breaker) rampUp() bool {
 	b.mu.Lock()
-	b.history, b.learned = 0, false
+	b.history = 0
 	b.level.Store(ramp[0])
 	b.mu.Unlock()
 	b.queue.flush()

@@ -26,7 +26,6 @@ type Client struct {
 	closed     atomic.Bool
 	goroutines sync.WaitGroup
 	lost       atomic.Int64 // corrections
-	whole      atomic.Bool  // no proxy parts the keys of a script
 }
 
 // Config is the settings of a client.
@@ -43,9 +42,6 @@ type Host interface {
 	// on the node. Probed receives all of them with their replies, if the first one has one.
 	Probe(key string, n *Node) []*Request
 	Probed(probes []*Request)
-	// Answered: a node has answered, the first time since the start or since its return. It reports false
-	// if it has not learned what it wants to know of the node.
-	Answered(n *Node) bool
 	// Scripts are those that decisions run, and others that they may run later.
 	Scripts() (used, others []*Script)
 
@@ -210,14 +206,8 @@ func (c *Client) Node(key string) *Node { return c.router.queue(key) }
 // Nodes returns the nodes that are in use.
 func (c *Client) Nodes() []*Node { return c.router.queues() }
 
-// OneNode reports whether all keys are known to lie on one node.
-func (c *Client) OneNode() bool { return c.whole.Load() && !c.router.divided.Load() }
-
-// Apart reports whether keys are known to lie on several nodes.
-func (c *Client) Apart() bool { return c.router.divided.Load() }
-
-// Together decides all keys in one step from now on: no proxy parts them.
-func (c *Client) Together() { c.whole.Store(true) }
+// OneNode reports whether all keys lie on one node.
+func (c *Client) OneNode() bool { return !c.router.divided.Load() }
 
 // SameStep reports whether two keys can be decided in one step although there are several nodes.
 func (c *Client) SameStep(a, b string) bool { return tagOf(a) == tagOf(b) }

@@ -53,7 +53,7 @@ func (c *Command) words() []any {
 		keys += len(r.Keys)
 	}
 	words := make([]any, 0, n)
-	if source, word := c.script.text(); c.withSource || c.script.Rare {
+	if source, word := c.script.text(); c.withSource {
 		words = append(words, "eval", source, keys)
 	} else {
 		words = append(words, "evalsha", word, keys)

@@ -18,13 +18,12 @@ import (
 type Script struct {
 	Name          string
 	Args, Replies int
-	Rare          bool                             // always sent with its source
 	text          func() (source string, word any) // word: its SHA-1 in hexadecimal, as EVALSHA takes it
 }
 
 // NewScript makes a script, whose source is made for its first use.
 func NewScript(name string, source func() string, args, replies int) *Script {
-	return &Script{Name: name, Args: args, Replies: replies, text: sync.OnceValues(func() (string, any) {
+	return &Script{name, args, replies, sync.OnceValues(func() (string, any) {
 		var sum [sha1.Size]byte
 		text := source()
 		fips140.WithoutEnforcement(func() { sum = sha1.Sum([]byte(text)) }) // the name of a script, not a secret
