@@ -176,12 +176,13 @@ func open(ctx context.Context, o redis.Options) (net.Conn, error) {
 	}
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) { return lent{conn}, nil }
 	o.Protocol, o.MinIdleConns, o.DialerRetries = 2, 0, 1
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	if at, ok := ctx.Deadline(); ok {
+		o.ReadTimeout, o.WriteTimeout = time.Until(at), time.Until(at)
+	}
 	greeter := redis.NewClient(&o)
 	err = greeter.Process(ctx, once{redis.NewIntSliceCmd(ctx, "time")})
 	_ = greeter.Close()
-	stop()
-	if err = cmp.Or(err, ctx.Err(), conn.SetDeadline(time.Time{})); err != nil {
+	if err = cmp.Or(err, conn.SetDeadline(time.Time{})); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
