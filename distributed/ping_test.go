@@ -189,17 +189,11 @@ func TestPingLoadsScriptsOfLaterLimits(t *testing.T) {
 		wire.Set(redistest.Fault{Delay: away})
 		store := newStore(t, c, distributed.WithTimeout(2*time.Second), distributed.WithInstances(1))
 		require.NoError(t, store.Ping(ctx))
-		once := func(name string, l algo.Limiter) {
+		for name, make := range makers(store) {
+			l := must[*distributed.Limiter](t)(make(name, algo.PerHour(10)))
 			began := time.Now()
 			remote(t, l, "k", 1)
 			require.Equal(t, away, time.Since(began), name)
-		}
-		for name, make := range makers(store) {
-			l := must[*distributed.Limiter](t)(make(name, algo.PerHour(10)))
-			once(name, l)
-			ban, err := distributed.NewBan(l, algo.Per(5, time.Hour), time.Minute, time.Hour)
-			require.NoError(t, err)
-			once(name+" with bans", ban)
 		}
 	})
 }

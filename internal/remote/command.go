@@ -53,10 +53,10 @@ func (c *Command) words() []any {
 		keys += len(r.Keys)
 	}
 	words := make([]any, 0, n)
-	if source, word := c.script.text(); c.withSource {
-		words = append(words, "eval", source, keys)
+	if c.withSource {
+		words = append(words, "eval", c.script.Source, keys)
 	} else {
-		words = append(words, "evalsha", word, keys)
+		words = append(words, "evalsha", c.script.word, keys)
 	}
 	for _, r := range c.requests {
 		for _, k := range r.Keys {
