@@ -9,7 +9,7 @@ import "github.com/sluice-go/sluice/internal/cause"
 // Use another one for a known pool ([Fixed]), and a limiter of its own for a dependency that only some
 // requests need, such as the misses of a cache. Work that takes longer than half of the target by nature
 // needs a longer one ([WithTarget]): of such requests 15 % are denied in the first minute, a quarter where
-// half of them are a thousand times as fast, and then 3 % at most.
+// half of them are a thousand times as fast, and then some 3 %.
 //
 // By Little's law work that begins now takes n/r: n requests in flight, r ends per second. While that is
 // at most half of the target nothing is denied. Beyond it, with more than 20 in flight, Default asks
