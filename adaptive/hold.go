@@ -8,26 +8,26 @@ import (
 )
 
 const (
-	sojournFew   = 20          // in flight, too few to judge: TestDefaultBelowCapacity
-	sojournLeast = 4           // lowest limit
-	signTarget   = 0.6         // of the patience, that work may take without a sign: 4 workers, exponential 50 ms
-	signLasts    = 0.1         // s, before a limit: bursts of .2 s
-	signGrows    = 0.04        // s, while more and more is in flight: 60 x 300ms
-	signUnclear  = 1.0         // s, where nothing was calm of late: 300 ms, 100 a second
-	signGrew     = 1.2         // of the work in flight before, which is growing
-	knownAfter   = int64(2e8)  // ns after a silence, when the rate is known: bursts of .2 s
-	judgeEnds    = 15          // ends within a target, too few to tell a queue from slow work: 3 s, 20 a second
-	trialTo      = 0.6         // of the work in flight, for a limit that finds out whether work queues
-	calmLasts    = int64(60e9) // ns, for which an overload after a calm is a queue
-	holdLasts    = 0.2         // s, of a window, at least
-	turnLasts    = 2.0         // s, of a window that waits until what was in flight has ended, at most: half of 2 s
-	leavesBelow  = 0.12        // share of denied arrivals at which a limit ends: .85x after an overload
-	collapsed    = 0.08        // of the rate of ends, at which nothing that is in flight will end soon: cache hits
-	natureGrows  = 1.4         // of a limit, while work is slow by nature
-	slowGrows    = 1.5         // of the work in flight then, and of its time
-	slowFalls    = 0.5         // of the time before a limit, that slow work takes within it
-	leastTrust   = int64(60e9)
-	mostTrust    = int64(300e9)
+	sojournFew   = 20           // in flight, too few to judge: TestDefaultBelowCapacity
+	sojournLeast = 4            // lowest limit
+	signTarget   = 0.6          // of the patience, that work may take without a sign: 4 workers, exponential 50 ms
+	signLasts    = 0.1          // s, before a limit: bursts of .2 s
+	signGrows    = 0.04         // s, while more and more is in flight: 60 x 300ms
+	signUnclear  = 1.0          // s, where nothing was calm of late: 300 ms, 100 a second
+	signGrew     = 1.2          // of the work in flight before, which is growing
+	knownAfter   = int64(2e8)   // ns after a silence, when the rate is known: bursts of .2 s
+	judgeEnds    = 15           // ends within a target, too few to tell a queue from slow work: 3 s, 20 a second
+	trialTo      = 0.6          // of the work in flight, for a limit that finds out whether work queues
+	calmLasts    = int64(60e9)  // ns, for which an overload after a calm is a queue
+	holdLasts    = 0.2          // s, of a window, at least
+	turnLasts    = 2.0          // s, of a window that waits until what was in flight has ended, at most: half of 2 s
+	leavesBelow  = 0.12         // share of denied arrivals at which a limit ends: .85x after an overload
+	collapsed    = 0.08         // of the rate of ends, at which nothing that is in flight will end soon: cache hits
+	natureGrows  = 1.4          // of a limit, while work is slow by nature
+	slowGrows    = 1.5          // of the work in flight then, and of its time
+	slowFalls    = 0.5          // of the time before a limit, that slow work takes within it
+	leastTrust   = int64(60e9)  // ns, for which work is believed to be slow by nature: half of 2 s
+	mostTrust    = int64(300e9) // ns, as it doubles each time that a limit shows it again
 )
 
 // sign is the time since which new work would take too long.

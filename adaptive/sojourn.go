@@ -19,7 +19,8 @@ import (
 // It is self-stabilising: from any state it is right again within seconds, because it holds nothing
 // back that has no end.
 //
-//   - Without a limit nothing is denied while n/r is at most half of the target, whatever was learned.
+//   - Without a limit nothing is denied while n/r is at most signTarget of the patience, whatever was
+//     learned.
 //   - A limit is half of a target's worth of ends. Where work takes less than that by nature, such a
 //     limit grows with each window, up to the capacity; so no time of work has to be known.
 //   - Beyond that a queue is told from slow work by whether the time of work grows with the work in
@@ -61,7 +62,7 @@ const (
 	sojournEvery = int64(5 * time.Millisecond)
 	probeEvery   = int64(1e9) // ns, while nothing ends: hang 10s
 	idleEnds     = int64(1e9) // ns without arrivals and ends, which end a limit: TestDefaultAfterAPause
-	bearTarget   = 0.5        // of the patience: work may take that without a limit, and does so under one
+	bearTarget   = 0.5        // of the patience, which work takes under a limit; none begins below signTarget
 	calmTarget   = 0.25       // of the patience, which work takes in calm
 	patienceLow  = 0.1        // of the target: quick failures are no clients that left
 	patienceGrow = 10.0       // s, in which it grows by e

@@ -4,7 +4,7 @@ import "math"
 
 // Work that takes long either queues, or is slow by nature. Two measurements tell one from the other:
 // whether the time of work grows with the work in flight at its admission (fit), and whether fewer end
-// per second once fewer are in flight (windows).
+// per second once fewer are in flight (windowed).
 type verdict int
 
 const (
