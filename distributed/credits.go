@@ -78,13 +78,16 @@ func (c *Credits) Balance(ctx context.Context, key string) (int64, error) {
 }
 
 // Acquire charges n units to the balance of key if it has them; see [algo.Limiter]. A negative n
-// is [algo.ErrCost].
+// is [algo.ErrCost]. If Redis does not answer, a call of 0 units returns its lease beside the
+// error: what that is settled to is charged when Redis is back.
 func (c *Credits) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
 	d, err := c.decide(ctx, key, remote.Args{opSpend, n})
-	if (err != nil || !d.Allowed) && n != 0 {
-		return algo.NewLease(d, nil, algo.Handle{}), err
+	if n == 0 {
+		d.Allowed = true
 	}
-	d.Remaining -= n
+	if d.Allowed {
+		d.Remaining -= n
+	}
 	return algo.NewLease(d, (*creditsReleaser)(c), algo.Handle{Key: key, N: n}), err
 }
 

@@ -2,6 +2,7 @@ package distributed_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,4 +30,23 @@ func TestFailuresOnlyOverFirst(t *testing.T) {
 		require.Equal(t, 20, failures, name)
 		require.Zero(t, must[int64](t)(credits.Balance(ctx, "a")), name)
 	}
+}
+
+// What a request uses while Redis is away is charged to the credits once Redis is back.
+func TestFirstSettlesCreditsLater(t *testing.T) {
+	e := &events{}
+	s, server := onRedis(t, quick(e)...)
+	plan := must[*distributed.Limiter](t)(s.TokenBucket("plan", algo.PerHour(10)))
+	credits := must[*distributed.Credits](t)(s.Credits("credits"))
+	server.Kill()
+	trip(t, plan, e)
+	lease := acquire(t, prepaid.First(plan, credits), "a", 4)
+	require.True(t, lease.Allowed)
+	lease.Settle(30)
+	lease.Release(algo.Succeeded)
+	server.Restart()
+	closedAgain(t, s)
+	require.NoError(t, credits.TopUp(ctx, "a", "1", 100))
+	require.Eventually(t, func() bool { return must[int64](t)(credits.Balance(ctx, "a")) == 80 }, time.Minute, time.Millisecond,
+		"20 of the 30 units are the credits'")
 }
