@@ -90,7 +90,7 @@ func (s *sojourn) watch(at int64, n float64) {
 	if n <= signGrew*p.slowN {
 		s.hold.before = windowed{p.slowN, p.slow, p.slow * slowMemory}
 	}
-	limit := p.slow * bearTarget * s.patience
+	limit := p.serves() * bearTarget * s.patience
 	switch {
 	case hangs:
 		s.hold.cause, limit = cause.Hang, 0
@@ -106,7 +106,7 @@ func (s *sojourn) watch(at int64, n float64) {
 func (s *sojourn) bears(at int64, n, w float64, v verdict) bool {
 	p, b := &s.pace, &s.slow
 	switch {
-	case v == byNature, s.few(v, p.slow), at < b.until && w < slowGrows*b.takes*(1+2/math.Sqrt(p.slow)):
+	case v == byNature, s.few(v, p.slow), at < b.until && !p.leaves() && w < slowGrows*b.takes*(1+2/math.Sqrt(p.slow)):
 		return true
 	case v != unclear:
 		return false
@@ -126,7 +126,7 @@ func (s *sojourn) begin(at int64, limit float64) {
 func (s *sojourn) govern(at int64, n, dt float64, c counts) {
 	h := &s.hold
 	h.seen.began, h.seen.turned, h.seen.ended = h.seen.began+c.began, h.seen.turned+c.turned, h.seen.ended+c.ended
-	h.seen.good += c.good
+	h.seen.good, h.seen.left = h.seen.good+c.good, h.seen.left+c.left
 	h.area += n * dt
 	took, drains := float64(at-h.at)/1e9, n > h.limit+1 // the limit in force is rounded up
 	switch {
@@ -186,7 +186,7 @@ func (s *sojourn) judge(at int64, n, took float64) {
 		s.free()
 	default:
 		h.cause = cause.Latency
-		limit := max(s.pace.slow, window.rate) * bearTarget * s.patience
+		limit := max(s.pace.serves(), window.rate-h.seen.left/took) * bearTarget * s.patience
 		switch {
 		case v == byNature && slow:
 			h.natural, limit = w, slowGrows*n

@@ -60,6 +60,12 @@ func (f *fit) part() (part, err float64) {
 	return slope * n / t, math.Sqrt(max(tt-slope*nt, 0)/nn/f.one*max(1, n/independent)) * n / t
 }
 
+// narrow reports that the work in flight hardly varied: a limit holds it there.
+func (f *fit) narrow() bool {
+	n := f.n / f.one
+	return f.nn/f.one-n*n < n/4
+}
+
 // windowed is a span of time: its mean work in flight, and its ends.
 type windowed struct{ n, rate, ends float64 }
 
@@ -80,11 +86,11 @@ func (s *sojourn) verdict(w float64) verdict {
 	mean := s.pace.fit.mean()
 	asItTakes := w < 2*max(mean, s.patience)
 	switch {
-	case s.pace.leaves() && mean > s.patience/4:
-		return unclear
 	case part-3*err > queuePart && part-err < mostPart:
 		return queues
-	case math.Abs(part)+err < queuePart/2, asItTakes && (part+2*err < 0 || math.Abs(part)+err < naturePart):
+	case s.pace.leaves() && mean > s.patience/4:
+		return unclear
+	case math.Abs(part)+err < queuePart/2, asItTakes && (!s.pace.fit.narrow() && part+2*err < 0 || math.Abs(part)+err < naturePart):
 		return byNature
 	}
 	return unclear

@@ -1,0 +1,102 @@
+package pools
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// healed are spans of a load that lasts: a limiter may need 15 s, and then has no excuse.
+func healed(load, good, denied float64, do func(*world)) Phase {
+	return Phase{For: settles + 30*sec, Skip: settles, Load: load, Good: good, Denied: denied, Do: do}
+}
+
+func healthy(w *world) { w.frozen, w.slow = false, 1 }
+func frozen(w *world)  { w.frozen = true }
+func slower(k float64) func(*world) {
+	return func(w *world) { w.slow = k }
+}
+
+// Pasts are what outsiders found a Default to stay bad after that believes what it learned in an overload.
+func Pasts() (all []Cell) {
+	one := func(c Cell, id string, args ...any) {
+		c.ID = fmt.Sprintf(id, args...)
+		if c.SLO == 0 {
+			c.SLO = 500 * ms
+		}
+		all = append(all, c)
+	}
+	pool := Cell{Conns: 10, Service: 50 * ms}
+	phases := func(c Cell, p ...Phase) Cell { c.Phases = p; return c }
+	past := func(d time.Duration, load float64, do func(*world)) Phase {
+		return Phase{For: d, Load: load, Good: no, Denied: no, Do: do}
+	}
+	for _, start := range []struct{ silence, load float64 }{{.5, 1.2}, {.5, 3}, {5, 1.2}, {5, 1.5}} {
+		one(phases(pool, past(time.Duration(start.silence*float64(sec)), start.load, frozen), healed(start.load, .9, no, healthy)),
+			"no answer in the first %g s, then %gx", start.silence, start.load)
+	}
+	for _, slow := range []float64{4, 8} {
+		for _, load := range []float64{1.2, 2, 3} {
+			one(phases(pool, past(30*sec, .5, nil), past(time.Minute, .5, slower(slow)), healed(load, .9, no, healthy)),
+				"a minute %g times as slow, then %gx", slow, load)
+		}
+	}
+	for _, to := range []float64{1.05, 1.1, 1.5, 3} {
+		climb := []Phase{calm(30*sec, .5)}
+		for i := range 60 {
+			climb = append(climb, past(10*sec, .5+(to-.5)*float64(i)/60, nil))
+		}
+		one(phases(Cell{Conns: 20, Service: 100 * ms}, append(climb, healed(to, .9, no, nil))...), "a climb of ten minutes to %gx", to)
+	}
+	for _, load := range []float64{.6, 1.2, 2} {
+		for _, hang := range []time.Duration{2 * sec, 10 * sec} {
+			denied := float64(no)
+			if load < 1 {
+				denied = .01
+			}
+			one(phases(pool, past(30*sec, .6, nil), past(30*sec, load, nil), past(hang, load, frozen), healed(load, .9, denied, healthy)),
+				"a hang of %v at %gx", hang, load)
+		}
+	}
+	one(phases(pool, past(30*sec, .6, nil), past(30*sec, 3, slower(4)), healed(.4, no, .03, healthy)), "an incident, then .4x")
+	one(phases(Cell{Conns: 50, Service: 50 * ms, Clients: patient(sec, 10*sec), SLO: 5 * sec}, past(30*sec, .6, nil), healed(2, .8, no, nil)), "target 5s, clients leave after 1s")
+	one(phases(Cell{Conns: 0, Service: 20 * ms, Hits: .9, HitTime: 20 * ms, Hang: .1, Clients: patient(10 * sec), SLO: 500 * ms},
+		past(30*sec, 1, nil), Phase{For: 60 * sec, Load: 4, Skip: settles, Good: .8, Best: .9, Denied: no}), "a tenth hangs for 10 s")
+	// Nothing queues.
+	for _, rate := range []float64{50, 200, 1000} {
+		for _, mix := range []struct {
+			fast, slow time.Duration
+			share      float64
+		}{{10 * ms, 400 * ms, .5}, {10 * ms, 400 * ms, .1}, {20 * ms, 240 * ms, .3}} {
+			c := Cell{Slow: mix.share, Times: float64(mix.slow) / float64(mix.fast), Clients: patient(10 * sec)}
+			c.Service = time.Duration((1-mix.share)*float64(mix.fast) + mix.share*float64(mix.slow))
+			p := Phase{For: 10 * time.Minute, Skip: settles, Load: rate * c.Service.Seconds(), Good: no, Denied: .003}
+			one(phases(c, p), "%.0f a second, %.0f %% of %v, others %v", rate, 100*mix.share, mix.slow, mix.fast)
+		}
+	}
+	for _, rate := range []float64{100, 500} {
+		c := Cell{Service: 240 * ms, CV: 1, Clients: patient(1200 * ms)}
+		p := Phase{For: time.Minute, Skip: settles, Load: rate * .24, Good: no, Denied: .03}
+		one(phases(c, p), "240ms uneven, %.0f a second, clients leave after 1.2s", rate)
+	}
+	return all
+}
+
+// TestPasts: no past is believed for ever.
+func TestPasts(t *testing.T) {
+	all, met := 0, 0
+	for _, c := range Pasts() {
+		for _, client := range c.clients() {
+			rows := Run(t, c, ours(), client, 1)
+			a, m, missed := judge(&c, rows)
+			all, met = all+a, met+m
+			if len(missed) > 0 {
+				t.Log(c.ID, client, missed)
+			}
+		}
+	}
+	t.Logf("%d of %d values met", met, all)
+	require.Equal(t, all, met)
+}
