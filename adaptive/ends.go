@@ -146,8 +146,8 @@ func (p *pace) lasts() float64 {
 	return 0
 }
 
-// serves returns the ends per second without clients that left, at least a quarter of all.
-func (p *pace) serves() float64 { return max(p.slow-p.left, p.slow/4) }
+// serves returns the ends per second without clients that left, at least half of all.
+func (p *pace) serves() float64 { return max(p.slow-p.left, p.slow/2) }
 
 // leaves reports whether many clients leave before their work is done.
 func (p *pace) leaves() bool { return p.left > leftFew && p.left > (p.left+p.slow)*leftShare }

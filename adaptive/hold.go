@@ -11,6 +11,7 @@ const (
 	sojournFew   = 20           // in flight, too few to judge: TestDefaultBelowCapacity
 	sojournLeast = 4            // lowest limit
 	signTarget   = 0.6          // of the patience, that work may take without a sign: 4 workers, exponential 50 ms
+	lateTarget   = 0.8          // of the patience: answers are about to be late
 	signLasts    = 0.1          // s, before a limit: bursts of .2 s
 	signGrows    = 0.04         // s, while more and more is in flight: 60 x 300ms
 	signUnclear  = 1.0          // s, where nothing was calm of late: 300 ms, 100 a second
@@ -106,14 +107,16 @@ func (s *sojourn) watch(at int64, n float64) {
 func (s *sojourn) bears(at int64, n, w float64, v verdict) bool {
 	p, b := &s.pace, &s.slow
 	switch {
-	case v == byNature, s.few(v, p.slow), at < b.until && !p.leaves() && w < slowGrows*b.takes*(1+2/math.Sqrt(p.slow)):
+	case v == byNature, s.few(v, p.slow):
 		return true
-	case v != unclear:
+	case v == queues:
 		return false
+	case at < b.until && !p.leaves() && w < slowGrows*b.takes*(1+2/math.Sqrt(p.slow)):
+		return true
 	}
 	mean := p.fit.mean()
 	return mean > 0 && mean < calmTarget*s.patience && n < signGrew*p.slowN ||
-		w < 0.8*s.patience && n < 1.5*p.longN+2*math.Sqrt(p.longN)
+		w < lateTarget*s.patience && n < 1.5*p.longN+2*math.Sqrt(p.longN)
 }
 
 // begin puts a limit in force, and begins a window.
@@ -186,7 +189,7 @@ func (s *sojourn) judge(at int64, n, took float64) {
 		s.free()
 	default:
 		h.cause = cause.Latency
-		limit := max(s.pace.serves(), window.rate-h.seen.left/took) * bearTarget * s.patience
+		limit := max(s.pace.serves(), window.rate-h.seen.left/took, window.rate/2) * bearTarget * s.patience
 		switch {
 		case v == byNature && slow:
 			h.natural, limit = w, slowGrows*n

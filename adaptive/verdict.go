@@ -90,7 +90,7 @@ func (s *sojourn) verdict(w float64) verdict {
 		return queues
 	case s.pace.leaves() && mean > s.patience/4:
 		return unclear
-	case math.Abs(part)+err < queuePart/2, asItTakes && (!s.pace.fit.narrow() && part+2*err < 0 || math.Abs(part)+err < naturePart):
+	case math.Abs(part)+err < queuePart/2, asItTakes && (part+2*err < 0 && !s.pace.fit.narrow() || math.Abs(part)+err < naturePart):
 		return byNature
 	}
 	return unclear
