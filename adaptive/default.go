@@ -22,13 +22,13 @@ import "github.com/sluice-go/sluice/internal/cause"
 // there ([WithLimits]). Where every client leaves before it has an answer, Default denies a part of the
 // requests without knowing whether that helps.
 //
-// Option: [WithTarget]. For other combinations use [Min].
+// Options: [WithTarget], [WithHook]. For other combinations use [Min].
 func Default(opts ...Option) Strategy {
 	q, err := newRunQueue("Default", opts)
 	if err != nil {
 		return invalid{err}
 	}
-	return Min(q, newSojourn(q.machine, q.target, q.overloaded))
+	return Min(q, newSojourn(q.machine, q.target, q.overloaded, q.hook))
 }
 
 var _, _, _ Follower = (*minimum)(nil), (*runQueue)(nil), (*sojourn)(nil)

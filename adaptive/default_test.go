@@ -1,6 +1,7 @@
 package adaptive_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -75,6 +76,27 @@ func TestDefaultWhenWorkChanges(t *testing.T) {
 	start := m.at
 	all := r.play(t, m, l, 500, 30*time.Second)
 	require.Zero(t, denied(all, start+15*time.Second))
+}
+
+// TestHook: each begin and each end of a limit, and each other cause, is said once, with the numbers.
+func TestHook(t *testing.T) {
+	m := newModel()
+	var said []string
+	l := m.limiter(t, adaptive.Default(m.option(), adaptive.WithHook(func(s adaptive.State) {
+		said = append(said, fmt.Sprint(s.Name, s.Overloaded, s.Cause))
+	})))
+	r := newRemote(10, 10*time.Millisecond)
+	r.play(t, m, l, 850, 20*time.Second)
+	require.Empty(t, said)
+	r.play(t, m, l, 2000, 5*time.Second)
+	require.Len(t, said, 1)
+	require.Regexp(t, "^sojourntruenew work would take .* s, .* times the target, .* % of it by the work in flight, nothing waits", said[0])
+	r.play(t, m, l, 500, 10*time.Second)
+	require.Len(t, said, 2)
+	require.Equal(t, "sojournfalse10 % of the arrivals found no slot", said[1])
+	r.service = time.Hour
+	r.play(t, m, l, 500, 10*time.Second)
+	require.Equal(t, "sojourntruenothing completes, nothing waits for the processor", said[2])
 }
 
 // TestDefaultBehindAHungDependency: nothing completes.

@@ -27,8 +27,8 @@ type State struct {
 	Name  string // "bbr", "gradient2", ...; the Go type of other implementations
 	Limit int    // current limit; 2147483647: no limit
 	// Overloaded is true while the strategy lowers the limit because of overload,
-	// and Cause names the signal or the symptom. Default also says there that denying
-	// did not help, so that it does not limit for a while.
+	// and Cause names the signal or the symptom. For [WithHook]
+	// it says why a limit has ended.
 	Overloaded bool
 	Cause      string
 	// Signal is the name of the signal that the strategy follows, if any, and
@@ -199,6 +199,9 @@ func (s *sojourn) State() State {
 	switch s.hold.cause {
 	case cause.Latency:
 		st.Cause = fmt.Sprintf("new work would take %.3g s, %.1f times the target", s.takes(s.now), s.takes(s.now)/s.target)
+		if part, err := s.pace.fit.part(); err < naturePart {
+			st.Cause += fmt.Sprintf(", %.0f %% of it by the work in flight", 100*min(max(part, 0), 1))
+		}
 	case cause.Hang:
 		st.Cause = "nothing completes"
 	}

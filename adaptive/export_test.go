@@ -12,7 +12,7 @@ var WithMachine = wiring.OnMachine
 
 // Sojourn is the half of Default for dependencies: the other one reads the machine that runs the test.
 func Sojourn() Strategy {
-	return newSojourn(machine.Real{}, defaultTarget.Seconds(), func() bool { return false })
+	return newSojourn(machine.Real{}, defaultTarget.Seconds(), func() bool { return false }, func(State) {})
 }
 
 // Remembered is the number of keys in memory.

@@ -1,6 +1,7 @@
 package adaptive
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/sluice-go/sluice/algo"
@@ -162,7 +163,7 @@ func (s *sojourn) drains(at int64, n, took float64) {
 		s.begin(at, slowGrows*n)
 	case !h.queued && !s.pace.hangs(at, s.target) && took > s.target/2 && took*h.rate > 2*rateEnds && h.seen.ended < collapsed*took*h.rate:
 		s.standing.Reset(at, n+s.standing.Value()) // the denied work would not have waited for it
-		s.free()
+		s.free("what is in flight is no queue")
 	}
 }
 
@@ -179,14 +180,14 @@ func (s *sojourn) judge(at int64, n, took float64) {
 		if h.natural > 0 && (e > naturePart || err == unknownErr) {
 			s.believe(at, h.natural)
 		}
-		s.free()
+		s.free(fmt.Sprintf("%.0f %% of the arrivals found no slot", 100*h.seen.turned/max(h.seen.turned+h.seen.began, 1)))
 	case h.seen.ended == 0 || s.pace.hangs(at, s.target) || h.cause == cause.Hang && h.seen.good == 0: // nothing is known
 		s.begin(at, h.limit)
 	case h.cause == cause.Latency && (s.few(v, window.rate) && (!h.queued || slow) || slow && follows && e-2*err > naturePart):
 		if follows {
 			s.believe(at, w)
 		}
-		s.free()
+		s.free(fmt.Sprintf("work takes %.3g s by nature", w))
 	default:
 		h.cause = cause.Latency
 		limit := max(s.pace.serves(), window.rate-h.seen.left/took, window.rate/2) * bearTarget * s.patience

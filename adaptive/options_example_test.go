@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -26,6 +27,15 @@ func ExampleWithMaxKeys() {
 	// ann true admitted
 	// bob true admitted
 	// cid false overload
+}
+
+// A line of the log for each limit that begins or ends.
+func ExampleWithHook() {
+	l := algo.Must(adaptive.New(adaptive.Default(adaptive.WithHook(func(s adaptive.State) {
+		slog.Info("limit", "strategy", s.Name, "limit", s.Limit, "overloaded", s.Overloaded, "why", s.Cause)
+	}))))
+	fmt.Println(l.Limit() > 1000)
+	// Output: true
 }
 
 // A request that turns out to be as much work as five.

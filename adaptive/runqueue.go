@@ -40,7 +40,7 @@ import (
 //
 // A cost above 1 counts as 1. Without the number of runnable goroutines in runtime/metrics (logged once)
 // goroutines above the lowest number of the last minute count, and without the processor time of the
-// process (neither Unix nor Windows) all time. Option: [WithTarget].
+// process (neither Unix nor Windows) all time. Options: [WithTarget], [WithHook].
 func RunQueue(opts ...Option) Strategy {
 	q, err := newRunQueue("RunQueue", opts)
 	if err != nil {
@@ -53,6 +53,7 @@ type runQueue struct {
 	wiring.Owned
 	machine machine.Machine
 	target  float64 // s
+	hook    func(State)
 
 	limit     atomic.Int64 // of runnable goroutines
 	drainable atomic.Int64 // these three: see queueLimits
@@ -88,7 +89,7 @@ type runQueue struct {
 }
 
 func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
-	set, err := wiring.Read(constructor, opts, "WithTarget")
+	set, err := wiring.Read(constructor, opts, "WithTarget", "WithHook")
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +97,12 @@ func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
 	if target < time.Millisecond || target > time.Hour {
 		return nil, fmt.Errorf("%s: target is %v, want 1ms to 1h", constructor, target)
 	}
+	hook := wiring.Get(set, "WithHook", func(State) {})
+	if hook == nil {
+		return nil, fmt.Errorf("%s: WithHook: the function is nil", constructor)
+	}
 	now, procs := m.Now(), machine.Capacity(m)
-	q := &runQueue{machine: m, target: target.Seconds(), closed: minClosed, usage: 1, passing: 1, updated: now, measured: now, procs: procs, capacity: procs}
+	q := &runQueue{machine: m, target: target.Seconds(), hook: hook, closed: minClosed, usage: 1, passing: 1, updated: now, measured: now, procs: procs, capacity: procs}
 	q.cpu, _ = q.machine.CPU()
 	q.waits.Store(1)
 	q.set(0, false)
@@ -199,7 +204,17 @@ func (q *runQueue) update(at int64) {
 	if !q.mu.TryLock() {
 		return
 	}
-	defer q.mu.Unlock()
+	was := q.reason
+	q.measure(at)
+	changed := q.reason != was
+	q.mu.Unlock()
+	if changed {
+		q.hook(q.State())
+	}
+}
+
+// measure is update for the holder of the lock.
+func (q *runQueue) measure(at int64) {
 	pause := at - q.next.Swap(at+queueUpdateEvery)                           // without an arrival
 	if float64(pause)/1e9 > float64(q.lastRead.Load()+1)*q.cost/q.capacity { // the queue has emptied
 		q.busy = at

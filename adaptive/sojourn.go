@@ -34,6 +34,7 @@ type sojourn struct {
 	machine machine.Machine
 	target  float64     // s
 	busy    func() bool // work waits for the processor; for the text only
+	hook    func(State)
 
 	limit atomic.Int64
 	next  atomic.Int64  // instant of the next update
@@ -56,6 +57,7 @@ type sojourn struct {
 	sign     sign
 	hold     hold
 	slow     slow
+	ended    string // why the last limit did
 }
 
 const (
@@ -69,8 +71,8 @@ const (
 	patienceUsed = 0.8        // of the time after which clients left: 10 x 20ms cv 2
 )
 
-func newSojourn(m machine.Machine, target float64, busy func() bool) *sojourn {
-	s := &sojourn{machine: m, target: target, busy: busy, patience: target, calmAt: math.MinInt64 / 2}
+func newSojourn(m machine.Machine, target float64, busy func() bool, hook func(State)) *sojourn {
+	s := &sojourn{machine: m, target: target, busy: busy, hook: hook, patience: target, calmAt: math.MinInt64 / 2}
 	s.limit.Store(noLimit)
 	at := m.Now()
 	s.pace.updated, s.pace.lastEnd = at, at
@@ -120,10 +122,25 @@ func (s *sojourn) update(at, inFlight int64) {
 	if at < s.next.Load() || !s.mu.TryLock() {
 		return
 	}
-	defer s.mu.Unlock()
+	was := s.hold.cause
+	s.regime(at, inFlight)
+	changed, ended := s.hold.cause != was, s.ended
+	s.mu.Unlock()
+	if !changed {
+		return
+	}
+	is := s.State()
+	if !is.Overloaded {
+		is.Cause = ended
+	}
+	s.hook(is)
+}
+
+// regime is update for the holder of the lock.
+func (s *sojourn) regime(at, inFlight int64) {
 	s.next.Store(at + sojournEvery)
 	if at-s.pace.updated > idleEnds {
-		s.free()
+		s.free("nothing arrived for a second")
 	}
 	c, dt := s.drain(), float64(max(at-s.pace.updated, 1))/1e9
 	n := max(float64(inFlight)-s.standing.Value(), 0)
@@ -162,7 +179,7 @@ func (s *sojourn) measure(at int64, dt float64, c counts, inFlight float64) {
 func (s *sojourn) takes(n float64) float64 { return n / max(s.pace.rate, 1e-9) }
 
 // free ends the limit.
-func (s *sojourn) free() { s.hold, s.sign = hold{}, sign{} }
+func (s *sojourn) free(why string) { s.hold, s.sign, s.ended = hold{}, sign{}, why }
 
 // nextLimit is the limit from now on, with room for a probe while nothing ends.
 func (s *sojourn) nextLimit(at, inFlight int64) int64 {

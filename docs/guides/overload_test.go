@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -90,6 +91,16 @@ func Example_overloadFixed() {
 }
 
 var errBusy = fmt.Errorf("the database is busy")
+
+// The log says when a limit begins or ends, and why.
+func Example_hook() {
+	l := algo.Must(adaptive.New(adaptive.Default(adaptive.WithHook(func(s adaptive.State) {
+		slog.Info("limit", "strategy", s.Name, "limit", s.Limit, "overloaded", s.Overloaded, "why", s.Cause)
+	}))))
+	lease, err := l.Acquire(context.Background(), "", 1)
+	fmt.Println(lease.Allowed, err)
+	// Output: true <nil>
+}
 
 // A client spares a backend that rejects its calls.
 func Example_throttle() {
