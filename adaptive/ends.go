@@ -36,13 +36,14 @@ func (c *counters) drain() counts {
 const standingSpan = window.LowestSpan
 
 const (
-	rateEnds   = 20   // ends that make a rate, a mean or a slope
-	rateMemory = 0.1  // s, of the rate of ends
-	slowMemory = 1.0  // s, of the slow rate
-	longMemory = 3.0  // s, of the work in flight: it grows if it exceeds that by half
-	fitMemory  = 1.5  // s, or three mean times: the span of a generation of samples
-	leftFew    = 8    // clients that left, too few to say how long the others wait
-	leftShare  = 0.05 // of the ends, from which clients leave too often: clients of .3 s
+	rateEnds   = 20      // ends that make a rate, a mean or a slope
+	rateMemory = 0.1     // s, of the rate of ends
+	slowMemory = 1.0     // s, of the slow rate
+	longMemory = 3.0     // s, of the work in flight: it grows if it exceeds that by half
+	fitMemory  = 1.5     // s, or three mean times: the span of a generation of samples
+	mostUnits  = 1 << 20 // in flight: sums of squares of more overflow
+	leftFew    = 8       // clients that left, too few to say how long the others wait
+	leftShare  = 0.05    // of the ends, from which clients leave too often: clients of .3 s
 )
 
 // pace is how work ends. It forgets everything within seconds.
@@ -88,6 +89,7 @@ func (p *pace) end(c *counters, n int64, s Sample, since, patience int64) {
 		c.waited.Add(us)
 	case !s.Outcome.Timed(): // a stream, or a slow client: its time says nothing
 	case fresh:
+		n = min(n, mostUnits)
 		c.one.Add(1)
 		c.n.Add(n)
 		c.t.Add(us)
