@@ -74,6 +74,9 @@ func TestFormats(t *testing.T) {
 			{"arrival": "2026-11-28T21:50:16Z", "method": "", "path": "", "request": "\x16\x03\x01\x02garbage", "status": "400"},
 			{"path": `/a"b`, "header:User-Agent": `back\slash "q"`}, {"method": "GET", "path": "/old"}, {"address": "127.0.0.1", "user": "", "query:q": "1"},
 		}},
+		"apache-timed.log": {config: accesslog.Config{Fields: map[string]string{"duration": "extra1"}, DurationUnit: time.Microsecond}, lines: []want{
+			{"duration": "219µs"}, {"arrival": "2026-11-29T01:43:31Z", "duration": "1.339934s"}, {"arrival": "2026-11-29T01:43:35Z"},
+		}},
 		"apache-vhost.log":  {lines: []want{{"host": "localhost:80", "address": "127.0.0.1", "status": "400"}, {"path": `/a"b`}}},
 		"apache-common.log": {lines: []want{{"path": "/", "query": "q=1", "status": "404", "header:User-Agent": ""}}},
 		"caddy.json": {lines: []want{{
@@ -110,7 +113,7 @@ func TestFormats(t *testing.T) {
 	}
 	entries, err := os.ReadDir("testdata")
 	require.NoError(t, err)
-	require.Len(t, entries, 15, "each sample has a row, and there is a README")
+	require.Len(t, entries, 16, "each sample has a row, and there is a README")
 }
 
 // TestSlog: the lines of both handlers, as they are written today.

@@ -74,10 +74,14 @@ func (r *Result) tableOfLimits(w io.Writer) {
 }
 
 func (l *Limit) title() string {
-	if l.Name == "" {
-		return l.Limit
+	title := l.Limit
+	if l.Name != "" {
+		title = l.Name + ": " + title
 	}
-	return l.Name + ": " + l.Limit
+	if l.Shadow {
+		title += " (shadow)"
+	}
+	return title
 }
 
 func (r *Result) tableOfSuggestions(w io.Writer, cover float64) {
