@@ -61,22 +61,7 @@ func parse(args []string, messages io.Writer) (*options, error) {
 	}
 	f.StringVar(&o.key, "key", "address", "`fields` whose requests share a limit, separated by commas: address, user, path, host, method, route, header:NAME, query:NAME, a name of the log, or global")
 	f.StringVar(&o.cost, "cost", "", "`field` with the cost of a request; default: each costs 1")
-	f.Func("limit", "a `limit` to try, such as \"100/min burst 20\"; may be repeated", func(s string) (err error) {
-		spec, err := algo.Parse(s)
-		o.limits = append(o.limits, spec)
-		return err
-	})
-	slots := func(total bool) func(string) error {
-		return func(s string) error {
-			n, err := strconv.Atoi(s)
-			o.inFlight = append(o.inFlight, backtest.InFlight{Limit: n, Total: total})
-			return err
-		}
-	}
-	f.Func("in-flight", "a `number` of requests in flight of each key to try; may be repeated", slots(false))
-	f.Func("in-flight-total", "a `number` of requests in flight of all keys together to try; may be repeated", slots(true))
-	f.StringVar(&o.file, "limits", "", "`file` with limits to try: the gateway's YAML, with its keys and routes, or JSON of algo/reload")
-	f.Func("rates", "`rates` of the curve, separated by spaces; default: "+defaultRates, func(s string) error { return setRates(o, s) })
+	limitFlags(f, o)
 	quotas := f.String("quotas", defaultQuotas, "`windows` whose quotas are suggested, separated by commas, or none")
 	f.Func("where", "only records with `FIELD=VALUE`, FIELD!=VALUE, FIELD~REGEXP or FIELD!~REGEXP; if repeated, all must hold", func(s string) error {
 		c, err := parseWhere(s)
@@ -114,6 +99,26 @@ func parse(args []string, messages io.Writer) (*options, error) {
 		o.curves = append(o.curves, spec)
 	}
 	return o, nil
+}
+
+// limitFlags are the limits to try.
+func limitFlags(f *flag.FlagSet, o *options) {
+	f.Func("limit", "a `limit` to try, such as \"100/min burst 20\"; may be repeated", func(s string) (err error) {
+		spec, err := algo.Parse(s)
+		o.limits = append(o.limits, spec)
+		return err
+	})
+	slots := func(total bool) func(string) error {
+		return func(s string) error {
+			n, err := strconv.Atoi(s)
+			o.inFlight = append(o.inFlight, backtest.InFlight{Limit: n, Total: total})
+			return err
+		}
+	}
+	f.Func("in-flight", "a `number` of requests in flight of each key to try; may be repeated", slots(false))
+	f.Func("in-flight-total", "a `number` of requests in flight of all keys together to try; may be repeated", slots(true))
+	f.StringVar(&o.file, "limits", "", "`file` with limits to try: the gateway's YAML, with its keys and routes, or JSON of algo/reload")
+	f.Func("rates", "`rates` of the curve, separated by spaces; default: "+defaultRates, func(s string) error { return setRates(o, s) })
 }
 
 // noBound is a share that no limit exceeds.
