@@ -21,11 +21,10 @@ type curves struct {
 }
 
 type measure struct {
-	spec    algo.Spec
-	column  int               // of the highest level
-	unit    int64             // ticks of a unit of a bucket, 1 in a window
-	least   int64             // units that the smallest limit has room for
-	limiter *algo.RateLimiter // of a window
+	spec        algo.Spec
+	column      int               // of the highest level
+	unit, least int64             // ticks of a unit of a bucket, or 1 in a window; the units of the smallest limit
+	limiter     *algo.RateLimiter // of a window
 }
 
 // unbounded is the level of a key that no limit covers.
@@ -34,8 +33,8 @@ const unbounded = math.MaxInt64
 // maxLevel is the level of the largest bucket.
 var maxLevel = decide.Nanoseconds.Ticks(decide.MaxSpan)
 
-func newCurves(specs []algo.Spec) (curves, error) {
-	c := curves{width: columns}
+func newCurves(specs []algo.Spec, width int) (curves, error) {
+	c := curves{width: width}
 	for _, s := range specs {
 		if isWindow(&s) { // the largest count that all of them take
 			s.Rate.Count = max(int64(s.Rate.Period)/4, 1)
@@ -47,16 +46,14 @@ func newCurves(specs []algo.Spec) (curves, error) {
 		switch {
 		case err != nil:
 			return c, err
-		case size(&s) == nil:
-			return c, fmt.Errorf("backtest: curve of %v: there is none, because the burst changes what a unit weighs", s)
-		case s.Given("wait") || s.Given("burst") || s.Given("queue"):
-			return c, fmt.Errorf("backtest: curve of %v: it must not have a wait, burst or queue", s)
+		case size(&s) == nil || s.Given("wait") || s.Given("burst") || s.Given("queue"):
+			return c, fmt.Errorf("backtest: curve of %v: want a token-bucket, leaky-bucket, nginx, pacer, fixed-window, sliding-window or sliding-log without a wait, burst and queue", s)
 		}
 		m := measure{spec: s, column: c.width, unit: 1, least: s.Slack + 1}
 		c.width++
 		if !isWindow(&s) {
-			rate := decide.Rate{Count: s.Rate.Count, Period: s.Rate.Period, Resolution: decide.Nanoseconds}
-			m.unit = algo.Must(decide.NewGCRA(rate, 1, 0)).Params().Emission // With has checked the rate
+			// With has checked the rate.
+			m.unit = algo.Must(decide.NewGCRA(decide.Rate{Count: s.Rate.Count, Period: s.Rate.Period, Resolution: decide.Nanoseconds}, 1, 0)).Params().Emission
 			c.width++
 		}
 		c.all = append(c.all, m)
@@ -95,21 +92,16 @@ func sized(s algo.Spec, n int64) (algo.Spec, error) {
 
 func (c *curves) open(clock algo.Option) (err error) {
 	for i := range c.all {
-		if m := &c.all[i]; isWindow(&m.spec) {
+		if m := &c.all[i]; isWindow(&m.spec) && err == nil {
 			// No key may lose its units to another one.
-			if m.limiter, err = m.spec.New(clock, algo.MaxKeys(math.MaxInt32)); err != nil {
-				return err
-			}
+			m.limiter, err = m.spec.New(clock, algo.MaxKeys(math.MaxInt32))
 		}
 	}
-	return nil
+	return err
 }
 
 // add raises the levels of the key of row.
 func (c *curves) add(row []int64, now time.Duration, e Event) error {
-	if e.Cost == 0 {
-		return nil
-	}
 	drained := decide.Nanoseconds.Ticks(min(now-time.Duration(row[colLast]), mostStep))
 	row[colLast] = int64(now)
 	for i := range c.all {
@@ -158,8 +150,7 @@ type Cover struct {
 
 func (r *Replay) curve(spec algo.Spec, need func([]int64) int64) Curve {
 	found := map[int64]Cover{}
-	for id := range r.names {
-		row := r.row(int32(id))
+	for _, row := range r.rows {
 		units := need(row)
 		at := found[units]
 		found[units] = Cover{spec, units, at.Keys + 1, at.Requests + row[colRequests]}
@@ -200,8 +191,7 @@ func (c *Curve) first(share float64, covered func(Cover) int64) (at Cover, ok bo
 
 // Above returns the keys that need more than so many units at once, the largest first.
 func (c *Curve) Above(units int64) (keys []Key) {
-	for id, name := range c.replay.names {
-		row := c.replay.row(int32(id))
+	for name, row := range c.replay.rows {
 		if need := c.need(row); need > units {
 			keys = append(keys, Key{Name: name, Requests: row[colRequests], Units: need})
 		}

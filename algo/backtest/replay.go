@@ -2,12 +2,15 @@ package backtest
 
 import (
 	"cmp"
+	"container/heap"
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 )
 
@@ -27,7 +30,13 @@ type Config struct {
 	// period of the rate matters. They have no wait. The burst of other algorithms changes what a unit
 	// weighs, so that they have no curve.
 	Curves   []algo.Spec
-	Interval time.Duration // of [Outcome.Intervals]; default: a minute
+	InFlight []InFlight // tried on events with a duration
+}
+
+// InFlight is a limit on requests in flight. Each takes one slot, whatever its cost.
+type InFlight struct {
+	Limit int  // 1 to 2147483647
+	Total bool // of all keys together; default: of each
 }
 
 // Replay decides events one after another; [Run] is its short form. It is not safe for concurrent use.
@@ -36,32 +45,31 @@ type Replay struct {
 	config    Config
 	limits    []*limit
 	curves    curves
-	elapsed   time.Duration // since the first event, as the limiters count
-	ids       map[string]int32
-	names     []string
-	rows      [][]int64 // numbers of blockKeys keys each, which are never copied
-	flying    []ending  // requests in flight, the last to end first
+	elapsed   time.Duration      // since the first event, as the limiters count
+	rows      map[string][]int64 // by key
+	free      []int64            // for the rows of further keys
+	flying    endings
 	decisions []algo.Decision
 }
 
 // Report is the result of a replay.
 type Report struct {
-	Requests, Units, Keys int64
-	Late                  int64 // events before the latest one
+	Requests, Units, Keys int64 // Units is at most math.MaxInt64
+	Late, MostInFlight    int64 // events before the latest one; requests at once of all keys, 1 if no event has a duration
 	First, Last           time.Time
-	Limits                []Outcome // of Config.Limits, in their order
+	Limits                []Outcome // of Config.Limits, then of Config.InFlight, in their order
 	Curves                []Curve   // of Config.Curves, in their order
-	MostInFlight          int64     // requests at once, of all keys; 1 if no event has a duration
 	InFlight              Curve     // the most requests of each key at once; its Spec is empty
 }
 
 // Outcome is what a limit would have done.
 type Outcome struct {
 	Spec            algo.Spec
-	Denied, Delayed int64   // requests
-	Keys            []Key   // that were denied, the most denials first
-	Intervals       []int64 // denials in each interval since the first event
-	Overflowed      uint64  // see [algo.Stats]: if it is above 0, the limit needs a larger MaxKeys
+	InFlight        InFlight // in place of Spec, of a limit on requests in flight
+	Denied, Delayed int64    // requests
+	Keys            []Key    // that were denied, the most denials first
+	Minutes         []int64  // denials in each minute since the first event
+	Overflowed      uint64   // see [algo.Stats]: if it is above 0, the limit needs a larger MaxKeys
 }
 
 // Key is a key that a limit denied, or that a curve does not cover.
@@ -70,7 +78,7 @@ type Key struct {
 	Requests, Denied int64
 	Units            int64 // that it needs at once; math.MaxInt64 if no limit is large enough
 	// LockedOut is the longest time from its first denial to when its last one would have been
-	// admitted, without an admission in between.
+	// admitted, without an admission in between; to its last one if the limit is on requests in flight.
 	LockedOut time.Duration
 }
 
@@ -82,16 +90,30 @@ const (
 	colPeak     // the most of them
 	columns
 
-	blockKeys = 1 << 10
+	// A limit has three: its denials, the ns to its first denial since an admission plus 1, or 0, and the
+	// longest lockout.
+	limitColumns = 3
 )
 
+// endings are the requests in flight, a heap with the next one to end on top.
+type endings []*ending
+
 type ending struct {
-	at time.Time
-	id int32
+	at     time.Time
+	row    []int64
+	leases []algo.Lease // of limits on requests in flight
 }
 
-// mostStep is the longest step of a limiter's clock.
-const mostStep = 366 * 24 * time.Hour
+func (f endings) Len() int           { return len(f) }
+func (f endings) Less(i, j int) bool { return f[i].at.Before(f[j].at) }
+func (f endings) Swap(i, j int)      { f[i], f[j] = f[j], f[i] }
+func (f *endings) Push(x any)        { *f = append(*f, x.(*ending)) }
+func (f *endings) Pop() (last any) {
+	*f, last = (*f)[:len(*f)-1], (*f)[len(*f)-1]
+	return last
+}
+
+const mostStep, mostSpan = 366 * 24 * time.Hour, 9 * 183 * 24 * time.Hour // of a limiter's clock, at once and altogether
 
 // Run replays events, which are in order of time.
 func Run(events iter.Seq[Event], c Config) (*Report, error) {
@@ -109,67 +131,77 @@ func Run(events iter.Seq[Event], c Config) (*Report, error) {
 
 // New starts a replay. The error names a limit that cannot be made, or has no curve.
 func New(c Config) (r *Replay, err error) {
-	c.Interval = cmp.Or(max(c.Interval, 0), time.Minute)
-	r = &Replay{config: c, ids: map[string]int32{}, decisions: make([]algo.Decision, len(c.Limits))}
+	r = &Replay{config: c, rows: map[string][]int64{}, decisions: make([]algo.Decision, len(c.Limits)+len(c.InFlight))}
 	for _, s := range c.Limits {
 		if s, err = s.With(); err != nil {
 			return nil, err
 		}
-		r.limits = append(r.limits, &limit{Outcome: Outcome{Spec: s}, victims: map[int32]*victim{}})
+		r.limits = append(r.limits, &limit{Outcome: Outcome{Spec: s}})
 	}
-	r.curves, err = newCurves(c.Curves)
-	return r, err
-}
-
-// Add replays one event and returns the decisions on Config.Limits, valid until the next call. An
-// event before the latest one is decided at the latest one's time, as limiters do with an old reading
-// of the clock, and counted as late. The error is [algo.ErrCost] for a negative cost.
-func (r *Replay) Add(e Event) ([]algo.Decision, error) {
-	if e.Cost < 0 {
-		return nil, fmt.Errorf("backtest: cost is %d: %w", e.Cost, algo.ErrCost)
-	}
-	if err := r.advance(e.At); err != nil {
-		return nil, err
-	}
-	e.At = r.report.Last
-	r.report.Requests++
-	r.report.Units += e.Cost
-	id, known := r.ids[e.Key]
-	if !known {
-		id = int32(len(r.names))
-		r.ids[e.Key] = id
-		r.names = append(r.names, e.Key)
-	}
-	row := r.row(id)
-	row[colRequests]++
-	r.fly(e, id)
-	for i, l := range r.limits {
-		lease, err := l.limiter.Acquire(context.Background(), e.Key, e.Cost)
+	for _, f := range c.InFlight {
+		slots, err := adaptive.PerKey(f.Limit, adaptive.WithMaxKeys(math.MaxInt32))
 		if err != nil {
 			return nil, err
 		}
-		l.note(e, id, &lease.Decision, int(r.elapsed/r.config.Interval))
-		r.decisions[i] = lease.Decision
+		r.limits = append(r.limits, &limit{Outcome: Outcome{InFlight: f}, limiter: slots})
 	}
+	r.curves, err = newCurves(c.Curves, columns+limitColumns*len(r.limits))
+	return r, err
+}
+
+// Add replays one event and returns the decisions on Config.Limits and then on Config.InFlight, valid
+// until the next call. An event before the latest one is decided at the latest one's time, as limiters do
+// with an old reading of the clock, and counted as late. The error is [algo.ErrCost] for a negative cost;
+// events more than 4.5 years after the first one are errors, because a limiter does not count that far.
+func (r *Replay) Add(e Event) ([]algo.Decision, error) {
+	if err := r.advance(e); err != nil {
+		return nil, err
+	}
+	r.report.Requests++
+	r.report.Units += min(e.Cost, math.MaxInt64-r.report.Units)
+	row, width := r.rows[e.Key], r.curves.width
+	if row == nil {
+		if len(r.free) == 0 {
+			r.free = make([]int64, 1024*width)
+		}
+		row, r.free = r.free[:width:width], r.free[width:]
+		r.rows[e.Key] = row
+	}
+	row[colRequests]++
+	row[colFlying]++
+	row[colPeak] = max(row[colPeak], row[colFlying])
+	end := &ending{at: e.At.Add(e.Duration), row: row}
+	for i, l := range r.limits {
+		key, cost := e.Key, e.Cost
+		if i >= len(r.config.Limits) {
+			if cost = 1; l.InFlight.Total {
+				key = ""
+			}
+		}
+		lease, err := l.limiter.Acquire(context.Background(), key, cost)
+		if err != nil {
+			return nil, err
+		}
+		l.note(row[columns+limitColumns*i:], cost, &lease.Decision, r.elapsed)
+		if r.decisions[i] = lease.Decision; i >= len(r.config.Limits) && lease.Allowed {
+			end.leases = append(end.leases, lease)
+		}
+	}
+	heap.Push(&r.flying, end)
+	r.report.MostInFlight = max(r.report.MostInFlight, int64(len(r.flying)))
 	return r.decisions, r.curves.add(row, r.elapsed, e)
 }
 
-// row returns the numbers of a key.
-func (r *Replay) row(id int32) []int64 {
-	block, i := int(id/blockKeys), int(id%blockKeys)*r.curves.width
-	if block == len(r.rows) {
-		r.rows = append(r.rows, make([]int64, blockKeys*r.curves.width))
-	}
-	return r.rows[block][i : i+r.curves.width]
-}
-
-// advance moves the clock to at. The limiters begin at the first event.
-func (r *Replay) advance(at time.Time) (err error) {
-	switch step := at.Sub(r.report.Last); {
+// advance moves the clock to an event, and ends the requests that are over then. The limiters begin at the
+// first event.
+func (r *Replay) advance(e Event) (err error) {
+	switch step := e.At.Sub(r.report.Last); {
+	case e.Cost < 0:
+		return fmt.Errorf("backtest: cost is %d: %w", e.Cost, algo.ErrCost)
 	case r.report.Requests == 0:
-		r.report.First, r.report.Last = at, at
+		r.report.First, r.report.Last = e.At, e.At
 		clock := algo.Clock(func() time.Time { return r.report.Last })
-		for _, l := range r.limits {
+		for _, l := range r.limits[:len(r.config.Limits)] {
 			if l.limiter, err = l.Spec.New(clock); err != nil {
 				return err
 			}
@@ -177,84 +209,67 @@ func (r *Replay) advance(at time.Time) (err error) {
 		return r.curves.open(clock)
 	case step < 0:
 		r.report.Late++
+	case r.elapsed+min(step, mostStep) > mostSpan:
+		return fmt.Errorf("backtest: event at %v is more than 4.5 years after the first, further than a limiter counts", e.At)
 	default:
-		r.report.Last = at
+		r.report.Last = e.At
 		r.elapsed += min(step, mostStep)
 	}
+	for len(r.flying) > 0 && !r.flying[0].at.After(r.report.Last) {
+		over := heap.Pop(&r.flying).(*ending)
+		over.row[colFlying]--
+		for i := range over.leases {
+			over.leases[i].Release(algo.Succeeded)
+		}
+	}
 	return nil
-}
-
-// fly ends the requests that are over when e begins, and begins it.
-func (r *Replay) fly(e Event, id int32) {
-	n := len(r.flying)
-	for ; n > 0 && !r.flying[n-1].at.After(e.At); n-- {
-		r.row(r.flying[n-1].id)[colFlying]--
-	}
-	r.flying = r.flying[:n]
-	row := r.row(id)
-	row[colPeak] = max(row[colPeak], row[colFlying]+1)
-	r.report.MostInFlight = max(r.report.MostInFlight, int64(n)+1)
-	if e.Duration > 0 {
-		row[colFlying]++
-		end := ending{e.At.Add(e.Duration), id}
-		at, _ := slices.BinarySearchFunc(r.flying, end, func(a, b ending) int { return b.at.Compare(a.at) })
-		r.flying = slices.Insert(r.flying, at, end)
-	}
 }
 
 // limit is a limit that its limiter decides.
 type limit struct {
 	Outcome
-	limiter *algo.RateLimiter
-	victims map[int32]*victim
+	limiter algo.Limiter
 }
 
-type victim struct {
-	Key
-	since time.Time // the first denial after an admission, or zero
-}
-
-func (l *limit) note(e Event, id int32, d *algo.Decision, interval int) {
-	v := l.victims[id]
+// note counts a decision in the columns that the limit has in the row of the key.
+func (l *limit) note(row []int64, cost int64, d *algo.Decision, now time.Duration) {
 	if d.Allowed {
 		if d.Delay > 0 {
 			l.Delayed++
 		}
-		if v != nil && e.Cost > 0 {
-			v.since = time.Time{}
+		if cost > 0 {
+			row[1] = 0
 		}
 		return
 	}
-	if v == nil {
-		v = &victim{}
-		l.victims[id] = v
+	row[0]++
+	if row[1] == 0 {
+		row[1] = int64(now) + 1
 	}
-	if v.since.IsZero() {
-		v.since = e.At
+	out := int64(now) + 1 - row[1]
+	if d.Reason != algo.Never && l.InFlight.Limit == 0 {
+		out += int64(d.RetryAfter)
 	}
-	out := e.At.Sub(v.since)
-	if d.Reason != algo.Never {
-		out += d.RetryAfter
-	}
-	v.LockedOut = max(v.LockedOut, out)
-	v.Denied++
+	row[2] = max(row[2], out)
 	l.Denied++
-	l.Intervals = append(l.Intervals, make([]int64, max(interval+1-len(l.Intervals), 0))...)
-	l.Intervals[interval]++
+	at := int(now / time.Minute)
+	l.Minutes = append(l.Minutes, make([]int64, max(at+1-len(l.Minutes), 0))...)
+	l.Minutes[at]++
 }
 
 // Report returns the result of the events so far. The replay must not go on.
 func (r *Replay) Report() *Report {
 	out := r.report
-	out.Keys = int64(len(r.names))
-	for _, l := range r.limits {
+	out.Keys = int64(len(r.rows))
+	for i, l := range r.limits {
 		o := l.Outcome
-		for id, v := range l.victims {
-			v.Name, v.Requests = r.names[id], r.row(id)[colRequests]
-			o.Keys = append(o.Keys, v.Key)
+		for name, row := range r.rows {
+			if own := row[columns+limitColumns*i:]; own[0] > 0 {
+				o.Keys = append(o.Keys, Key{Name: name, Requests: row[colRequests], Denied: own[0], LockedOut: time.Duration(own[2])})
+			}
 		}
-		if l.limiter != nil {
-			o.Overflowed = l.limiter.Stats().Overflowed
+		if counted, ok := l.limiter.(*algo.RateLimiter); ok {
+			o.Overflowed = counted.Stats().Overflowed
 		}
 		worstFirst(o.Keys, func(k Key) int64 { return k.Denied })
 		out.Limits = append(out.Limits, o)

@@ -5,12 +5,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/backtest"
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/sluice-go/sluice/programs/plan/trial"
 )
@@ -20,6 +22,7 @@ type options struct {
 	logs           []string
 	key, cost      string
 	limits, curves []algo.Spec
+	inFlight       []backtest.InFlight
 	rates          []algo.Rate
 	file           string
 	where          []condition
@@ -31,6 +34,15 @@ type options struct {
 	maxKeys        float64
 	trial          trial.Options
 	address        keyfunc.IPConfig
+	proxies        proxies
+}
+
+// notes are what the reader should know beside the report.
+func (o *options) notes() (all []string) {
+	if n := o.proxies.silent.Load(); n > 0 {
+		all = append(all, fmt.Sprintf("%d times a record of a trusted proxy had no forwarded address: its key is the proxy's. Name the field that has X-Forwarded-For by -field forwarded=FIELD", n))
+	}
+	return all
 }
 
 // defaultRates are those of the curve.
@@ -49,13 +61,7 @@ func parse(args []string, messages io.Writer) (*options, error) {
 	}
 	f.StringVar(&o.key, "key", "address", "`fields` whose requests share a limit, separated by commas: address, user, path, host, method, route, header:NAME, query:NAME, a name of the log, or global")
 	f.StringVar(&o.cost, "cost", "", "`field` with the cost of a request; default: each costs 1")
-	f.Func("limit", "a `limit` to try, such as \"100/min burst 20\"; may be repeated", func(s string) (err error) {
-		spec, err := algo.Parse(s)
-		o.limits = append(o.limits, spec)
-		return err
-	})
-	f.StringVar(&o.file, "limits", "", "`file` with limits to try: the gateway's YAML, with its keys and routes, or JSON of algo/reload")
-	f.Func("rates", "`rates` of the curve, separated by spaces; default: "+defaultRates, func(s string) error { return setRates(o, s) })
+	limitFlags(f, o)
 	quotas := f.String("quotas", defaultQuotas, "`windows` whose quotas are suggested, separated by commas, or none")
 	f.Func("where", "only records with `FIELD=VALUE`, FIELD!=VALUE, FIELD~REGEXP or FIELD!~REGEXP; if repeated, all must hold", func(s string) error {
 		c, err := parseWhere(s)
@@ -70,7 +76,7 @@ func parse(args []string, messages io.Writer) (*options, error) {
 	f.BoolVar(&o.quiet, "q", false, "no progress")
 	f.Func("max-denied", "exit status 1 if a limit denies more than this `percent` of the requests", percent(&o.maxDenied))
 	f.Func("max-keys-denied", "exit status 1 if a limit denies requests of more than this `percent` of the keys", percent(&o.maxKeys))
-	o.maxDenied, o.maxKeys = 1, 1
+	o.maxDenied, o.maxKeys = noBound, noBound
 	logFlags(f, o)
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -79,8 +85,8 @@ func parse(args []string, messages io.Writer) (*options, error) {
 		f.Usage()
 		return nil, errors.New("name a log, or - for the standard input")
 	}
-	if o.cover <= 0 || o.cover > 100 {
-		return nil, fmt.Errorf("-cover is %v, want more than 0 and at most 100", o.cover)
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	for _, text := range strings.Split(*quotas, ",") {
 		if text = strings.TrimSpace(text); text == "none" || text == "" {
@@ -95,6 +101,46 @@ func parse(args []string, messages io.Writer) (*options, error) {
 	return o, nil
 }
 
+// limitFlags are the limits to try.
+func limitFlags(f *flag.FlagSet, o *options) {
+	f.Func("limit", "a `limit` to try, such as \"100/min burst 20\"; may be repeated", func(s string) (err error) {
+		spec, err := algo.Parse(s)
+		o.limits = append(o.limits, spec)
+		return err
+	})
+	slots := func(total bool) func(string) error {
+		return func(s string) error {
+			n, err := strconv.Atoi(s)
+			o.inFlight = append(o.inFlight, backtest.InFlight{Limit: n, Total: total})
+			return err
+		}
+	}
+	f.Func("in-flight", "a `number` of requests in flight of each key to try; may be repeated", slots(false))
+	f.Func("in-flight-total", "a `number` of requests in flight of all keys together to try; may be repeated", slots(true))
+	f.StringVar(&o.file, "limits", "", "`file` with limits to try: the gateway's YAML, with its keys and routes, or JSON of algo/reload")
+	f.Func("rates", "`rates` of the curve, separated by spaces; default: "+defaultRates, func(s string) error { return setRates(o, s) })
+}
+
+// noBound is a share that no limit exceeds.
+const noBound = 1.1
+
+// check finds flags that make no sense, by themselves or together.
+func (o *options) check() error {
+	bounded := o.maxDenied != noBound || o.maxKeys != noBound
+	switch {
+	case !(o.cover > 0 && o.cover <= 100):
+		return fmt.Errorf("-cover is %v, want more than 0 and at most 100", o.cover)
+	case o.keys < 0:
+		return fmt.Errorf("-keys is %d, want 0 or more", o.keys)
+	case o.trial.Window < 0 || o.trial.Window > 24*time.Hour:
+		return fmt.Errorf("-window is %v, want 0 to 24h", o.trial.Window)
+	case bounded && len(o.limits) == 0 && len(o.inFlight) == 0 && o.file == "":
+		return errors.New("-max-denied and -max-keys-denied are about limits on trial: name one by -limit, -in-flight or -limits")
+	}
+	o.trial.Hide = o.hash
+	return nil
+}
+
 // logFlags are the flags about the logs.
 func logFlags(f *flag.FlagSet, o *options) {
 	t := &o.trial
@@ -105,17 +151,22 @@ func logFlags(f *flag.FlagSet, o *options) {
 		if !ok || name == "" || field == "" {
 			return errors.New("want NAME=FIELD")
 		}
+		if header, ok := strings.CutPrefix(name, "header:"); ok {
+			name = "header:" + http.CanonicalHeaderKey(header)
+		}
 		t.Fields[name] = field
 		if name == "path" {
 			t.Fields["target"] = field
 		}
 		return nil
 	})
-	f.Func("duration-unit", "`unit` of durations without one: ns, us, ms or s; default: that of the server", func(s string) (err error) {
-		t.DurationUnit, err = time.ParseDuration("1" + s)
-		return err
+	f.Func("duration-unit", "`unit` of durations without one: ns, us, ms or s; default: that of the server", func(s string) error {
+		if t.DurationUnit = map[string]time.Duration{"ns": 1, "us": time.Microsecond, "ms": time.Millisecond, "s": time.Second}[s]; t.DurationUnit == 0 {
+			return errors.New("want ns, us, ms or s")
+		}
+		return nil
 	})
-	f.BoolVar(&t.TimeIsArrival, "time-is-arrival", false, "the time of a line is the request's arrival; default: its end, except in Traefik and Envoy")
+	f.BoolVar(&t.TimeIsArrival, "time-is-arrival", false, "the time of a line is the request's arrival; default: its end, except in Traefik, Envoy and Apache")
 	f.DurationVar(&t.Window, "window", 30*time.Second, "`time` by which lines may be out of order, as those of long requests are")
 	t.MostBad = .01
 	f.Func("bad", "`percent` of the lines that may be unreadable; default: 1", percent(&t.MostBad))

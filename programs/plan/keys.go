@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -58,8 +59,11 @@ func joined(parts []keyOf) keyOf {
 	}
 }
 
+// proxies counts records of trusted proxies without a forwarded address that can be read.
+type proxies struct{ silent atomic.Int64 }
+
 // addressKey makes the key of the client's address as [keyfunc.IPConfig] does.
-func addressKey(c keyfunc.IPConfig) (keyOf, error) {
+func addressKey(c keyfunc.IPConfig, seen *proxies) (keyOf, error) {
 	key, err := c.HTTP()
 	if err != nil {
 		return nil, err
@@ -71,16 +75,21 @@ func addressKey(c keyfunc.IPConfig) (keyOf, error) {
 		if value, seen := known.Load(text); seen {
 			return value.(string), true
 		}
-		if _, err := netip.ParseAddr(text); err != nil {
+		addr, err := netip.ParseAddr(text)
+		if err != nil {
 			return text, ok // "unix:", or a key that another limiter has written
 		}
-		request := http.Request{RemoteAddr: net.JoinHostPort(text, "0")}
+		request, forwards := http.Request{RemoteAddr: net.JoinHostPort(text, "0")}, false
 		if len(c.Trusted) > 0 {
-			if forwarded, ok := r.Get("forwarded"); ok {
+			var forwarded string
+			if forwarded, forwards = r.Get("forwarded"); forwards {
 				request.Header = http.Header{"X-Forwarded-For": {forwarded}}
 			}
 		}
 		value, err := key(&request)
+		if through := err == nil && slices.ContainsFunc(c.Trusted, func(p netip.Prefix) bool { return p.Contains(addr.Unmap()) }); through && !forwards {
+			seen.silent.Add(1)
+		}
 		if err == nil && len(c.Trusted) == 0 && size.Add(1) <= mostKnown {
 			known.Store(strings.Clone(text), strings.Clone(value))
 		}

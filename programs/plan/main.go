@@ -32,7 +32,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	status, err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "plan:", err)
 		status = exitError
 	}
@@ -42,7 +42,7 @@ func main() {
 
 // tracks are the limits to try by their keys, and the curves of the key of the command line.
 func (o *options) tracks() ([]trial.Track, []report.Track, error) {
-	address, err := addressKey(o.address)
+	address, err := addressKey(o.address, &o.proxies)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -57,27 +57,35 @@ func (o *options) tracks() ([]trial.Track, []report.Track, error) {
 		main.Limits = append(main.Limits, s)
 		about.Names = append(about.Names, "")
 	}
+	for _, f := range o.inFlight {
+		main.InFlight, about.Names = append(main.InFlight, f), append(about.Names, "")
+	}
 	var limits []named
 	if o.file != "" {
-		if limits, err = readLimits(o.file, address); err != nil {
+		if limits, err = readLimits(o.file, o.address.Trusted, &o.proxies); err != nil {
 			return nil, nil, err
 		}
 	}
 	tracks, abouts := []trial.Track{}, []report.Track{}
 	for _, l := range limits {
-		if l.keyOf == nil { // the file has no keys
-			main.Limits, about.Names = append(main.Limits, l.spec), append(about.Names, l.name)
+		if l.track.Key == nil { // the file has no keys
+			main.Limits = append(main.Limits, l.spec)
+			about.Names = slices.Insert(about.Names, len(main.Limits)-1, l.name)
 			continue
 		}
-		t := trial.Track{Key: l.keyOf, Need: l.key, Cost: costOf(cmp.Or(l.cost, o.cost)), Config: backtest.Config{Limits: []algo.Spec{l.spec}}}
-		t.Only = func(r *accesslog.Record) bool { return l.only(r) && (only == nil || only(r)) }
-		a := report.Track{Key: l.key, Names: []string{l.name}, Shadow: l.shadow}
+		t := l.track
+		t.Only = func(r *accesslog.Record) bool { return l.track.Only(r) && (only == nil || only(r)) }
+		if l.inFlight.Limit > 0 {
+			t.InFlight = []backtest.InFlight{l.inFlight}
+		} else {
+			t.Limits = []algo.Spec{l.spec}
+		}
 		if curve, ok := curveOf(l.spec); ok {
 			t.Curves = []algo.Spec{curve}
 		}
-		tracks, abouts = append(tracks, t), append(abouts, a)
+		tracks, abouts = append(tracks, t), append(abouts, report.Track{Key: t.Need, Names: []string{l.name}, Shadow: l.shadow})
 	}
-	if len(tracks) > 0 && len(main.Limits) == 0 {
+	if len(tracks) > 0 && len(about.Names) == 0 {
 		return tracks, abouts, nil
 	}
 	for _, r := range o.curveRates(main.Limits) {
@@ -104,6 +112,9 @@ func (o *options) curveRates(limits []algo.Spec) []algo.Rate {
 // run is the program; it returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	o, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0, nil
+	}
 	if err != nil {
 		return exitError, err
 	}
@@ -125,7 +136,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		return exitError, err
 	}
-	r := report.New(result, about, report.Options{Cover: o.cover / 100, Keys: o.keys, Hash: o.hash, Logs: o.logs})
+	r := report.New(result, about, report.Options{Cover: o.cover / 100, Keys: o.keys, Hash: o.hash, Logs: o.logs, Notes: o.notes()})
 	if err := write(o, r, stdout); err != nil {
 		return exitError, err
 	}
@@ -145,7 +156,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // write writes the report as it was asked for.
 func write(o *options, r *report.Report, stdout io.Writer) error {
 	if o.json != "-" {
-		r.Table(stdout)
+		if err := r.Table(stdout); err != nil {
+			return err
+		}
 	}
 	for _, to := range []struct {
 		file  string

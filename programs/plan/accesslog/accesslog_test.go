@@ -74,6 +74,9 @@ func TestFormats(t *testing.T) {
 			{"arrival": "2026-11-28T21:50:16Z", "method": "", "path": "", "request": "\x16\x03\x01\x02garbage", "status": "400"},
 			{"path": `/a"b`, "header:User-Agent": `back\slash "q"`}, {"method": "GET", "path": "/old"}, {"address": "127.0.0.1", "user": "", "query:q": "1"},
 		}},
+		"apache-timed.log": {config: accesslog.Config{Fields: map[string]string{"duration": "extra1"}, DurationUnit: time.Microsecond}, lines: []want{
+			{"duration": "219µs"}, {"arrival": "2026-11-29T01:43:31Z", "duration": "1.339934s"}, {"arrival": "2026-11-29T01:43:35Z"},
+		}},
 		"apache-vhost.log":  {lines: []want{{"host": "localhost:80", "address": "127.0.0.1", "status": "400"}, {"path": `/a"b`}}},
 		"apache-common.log": {lines: []want{{"path": "/", "query": "q=1", "status": "404", "header:User-Agent": ""}}},
 		"caddy.json": {lines: []want{{
@@ -84,7 +87,7 @@ func TestFormats(t *testing.T) {
 			{"arrival": "2026-11-28T21:05:40.189830187Z", "duration": "3.454189ms", "address": "203.0.113.9", "user": "alice", "path": "/api/items", "query:page": "2", "status": "200", "route": "shop@docker", "header:X-Api-Key": "k1", "host": "shop.example.com"},
 			{"address": "2001:db8:7::9", "user": "", "route": "", "method": "HEAD"},
 		}},
-		"traefik-common.log": {config: accesslog.Config{Fields: map[string]string{"duration": "extra4", "route": "extra2"}, TimeIsArrival: true}, lines: []want{{
+		"traefik-common.log": {config: accesslog.Config{Fields: map[string]string{"duration": "extra4", "route": "extra2"}}, lines: []want{{
 			"arrival": "2026-11-28T21:05:40Z", "duration": "3ms", "route": "shop@docker", "user": "alice",
 		}}},
 		"envoy.json": {lines: []want{
@@ -110,7 +113,7 @@ func TestFormats(t *testing.T) {
 	}
 	entries, err := os.ReadDir("testdata")
 	require.NoError(t, err)
-	require.Len(t, entries, 15, "each sample has a row, and there is a README")
+	require.Len(t, entries, 16, "each sample has a row, and there is a README")
 }
 
 // TestSlog: the lines of both handlers, as they are written today.
@@ -158,6 +161,7 @@ func TestBadLines(t *testing.T) {
 		`10.0.0.1 - - [28/Nov/2026:21:50:00 +0000`:                                  "no closing bracket",
 		`10.0.0.1 - - [28/Foo/2026:21:50:00 +0000] "GET / HTTP/1.1" 200 3 "-" "-"`:  `time is "28/Foo`,
 		`10.0.0.1 - - [28/Nov/2026:25:50:00 +0000] "GET / HTTP/1.1" 200 3 "-" "-"`:  `time is "28/Nov/2026:25`,
+		`10.0.0.1 - - [31/Feb/2026:21:50:00 +0000] "GET / HTTP/1.1" 200 3 "-" "-"`:  `time is "31/Feb`,
 		`10.0.0.1 - - [x8/Nov/2026:21:50:00 +0000] "GET / HTTP/1.1" 200 3 "-" "-"`:  `time is "x8/Nov`,
 		`10.0.0.1 - - [28/Nov/2026:21:50:00 +0000] "GET / HTTP/1.1" 200 3 "-" "cut`: "a quote is not closed",
 		`10.0.0.1 - - [28/Nov/2026:21:50:00 +0000] "GET / HTT`:                      "a quote is not closed",
@@ -212,6 +216,25 @@ func TestUnknownFormat(t *testing.T) {
 	require.NoError(t, err)
 	_, err = log.Next()
 	require.ErrorContains(t, err, "name it by -format")
+}
+
+// TestApacheTimes: %t of Apache is the arrival, and %D has microseconds, which the log does not say.
+func TestApacheTimes(t *testing.T) {
+	const line = `10.0.0.1 - - [28/Nov/2026:21:50:00 +0000] "GET / HTTP/1.1" 200 3 "-" "-" 2500000` + "\n"
+	fields := map[string]string{"duration": "extra1"}
+	require.Empty(t, read(t, "log", strings.NewReader(line), accesslog.Config{Fields: fields, DurationUnit: time.Microsecond}, want{
+		"arrival": "2026-11-28T21:50:00Z", "duration": "2.5s",
+	}))
+	bad := read(t, "log", strings.NewReader(line), accesslog.Config{Fields: fields})
+	require.Len(t, bad, 1)
+	require.Contains(t, bad[0], `extra1 is "2500000": give its unit by -duration-unit`)
+}
+
+// TestByteOrderMark: a mark at the start belongs to no line.
+func TestByteOrderMark(t *testing.T) {
+	for _, text := range []string{`{"time":"2026-11-28T21:05:46Z"}`, good, "time,x\n2026-11-28T21:05:46Z,1", "time=2026-11-28T21:05:46Z"} {
+		require.Empty(t, read(t, "log", strings.NewReader("\ufeff"+text), accesslog.Config{}, want{}))
+	}
 }
 
 // FuzzLines: no line makes a reader panic.

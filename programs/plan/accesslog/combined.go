@@ -106,7 +106,7 @@ func (c *combined) get(name string) (string, bool) {
 			return unescape(c.extras[i-1]), true
 		}
 	}
-	switch name {
+	switch name { // as headers
 	case "Referer":
 		name = "referer"
 	case "User-Agent":

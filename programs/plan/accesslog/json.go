@@ -165,7 +165,7 @@ func (l *csvLine) parse(text string) error {
 	return nil
 }
 
-// cell cuts off the next value (RFC 4180).
+// cell cuts off the next value, in quotes or not as in RFC 4180, but for line ends within quotes.
 func cell(text string, comma byte) (value, rest string, more bool, err error) {
 	if !strings.HasPrefix(text, `"`) {
 		value, rest, more = strings.Cut(text, string(comma))

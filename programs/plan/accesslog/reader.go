@@ -15,7 +15,7 @@ import (
 type Config struct {
 	// Format is combined, json, text, csv or envoy; empty: found by the first line.
 	Format string
-	// Fields maps a common name, or "header:NAME", to the log's own name of a field.
+	// Fields maps a common name, or "header:NAME" in the canonical case, to the log's own name of a field.
 	Fields map[string]string
 	// DurationUnit is the unit of durations without one; 0: by the name of the field.
 	DurationUnit time.Duration
@@ -119,7 +119,9 @@ func (r *Reader) nextLine() (string, error) {
 			}
 			return "", &Error{r.file, r.line + 1, err}
 		}
-		r.line++
+		if r.line++; r.line == 1 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return string(bytes.TrimRight(line, "\r\n")), nil
 		}
@@ -132,7 +134,6 @@ func (r *Reader) nextLine() (string, error) {
 
 // begin finds the format by the first line, and reports whether that is a header.
 func (r *Reader) begin(text string) (header bool, err error) {
-	text = strings.TrimPrefix(text, "\ufeff")
 	format := r.config.Format
 	if format == "" {
 		format = guess(text)

@@ -1,10 +1,12 @@
 // Package accesslog reads the access logs of servers: the combined format of nginx and Apache, JSON
-// lines, the text of slog, and CSV. Records come in order of the requests' arrival.
+// lines, the text of slog, and CSV. Records come in the order of the lines, which is mostly that of the
+// requests' ends.
 package accesslog
 
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -19,6 +21,8 @@ type Record struct {
 	// server writes the line at the end.
 	Arrival  time.Time
 	Duration time.Duration // 0: the log does not say
+	// WholeSecond reports that the time of the line has no fraction of a second.
+	WholeSecond bool
 
 	line   line
 	config *Config
@@ -88,12 +92,12 @@ func (r *Record) lookup(name string) (string, bool) {
 }
 
 func (r *Record) header(name string) (string, bool) {
-	if own, set := r.config.Fields["header:"+name]; set {
+	canonical, lower := http.CanonicalHeaderKey(name), strings.ToLower(name)
+	if own, set := r.config.Fields["header:"+canonical]; set {
 		return present(r.line.get(own))
 	}
-	lower := strings.ToLower(name)
 	plain := strings.ReplaceAll(lower, "-", "_")
-	for _, own := range []string{"request.headers." + name, "request_" + name, "http_" + plain, "headers." + name, name, lower, plain} {
+	for _, own := range []string{"request.headers." + canonical, "request_" + canonical, "http_" + plain, "headers." + canonical, "headers." + lower, name, canonical, lower, plain} {
 		if value, ok := present(r.line.get(own)); ok {
 			return value, true
 		}
@@ -125,6 +129,21 @@ func (r *Record) Fields() []string {
 	return append(common, slices.DeleteFunc(own, func(n string) bool { return slices.Contains(common, n) })...)
 }
 
+// List writes names of fields for a message; those that a terminal could obey are quoted.
+func List(fields []string) string {
+	var b strings.Builder
+	for i, f := range fields {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if q := strconv.Quote(f); len(q) != len(f)+2 {
+			f = q
+		}
+		b.WriteString(f)
+	}
+	return b.String()
+}
+
 // withoutPort drops the port of an address.
 func withoutPort(text string) string {
 	if _, err := netip.ParseAddr(text); err == nil {
@@ -143,21 +162,21 @@ func (r *Record) read(text string) error {
 	}
 	name, value, ok := r.find("time")
 	if !ok {
-		return fmt.Errorf("no time; it has the fields %s", strings.Join(r.line.fields(), ", "))
+		return fmt.Errorf("no time; it has the fields %s", List(r.line.fields()))
 	}
 	at, err := parseTime(value)
 	if err != nil {
 		return err
 	}
-	r.Arrival, r.Duration = at, 0
+	r.Arrival, r.Duration, r.WholeSecond = at, 0, at.Nanosecond() == 0
 	field, value, ok := r.find("duration")
 	if !ok {
 		return nil
 	}
 	if r.Duration, err = r.duration(field, value); err != nil {
-		return fmt.Errorf("%s is %q, want a duration", field, value)
+		return fmt.Errorf("%s is %q: %w", field, value, err)
 	}
-	if !r.config.TimeIsArrival && name != "StartUTC" && name != "start_time" && !r.envoy() {
+	if !r.config.TimeIsArrival && name != "StartUTC" && name != "start_time" && !r.envoy() && !r.apache(value) {
 		r.Arrival = at.Add(-r.Duration)
 	}
 	return nil
@@ -193,6 +212,13 @@ func (r *Record) envoy() bool {
 	return flags
 }
 
+// apache reports whether a server other than nginx wrote the line in the common format, by a duration without
+// a decimal point: then its time is the arrival.
+func (r *Record) apache(duration string) bool {
+	_, common := r.line.(*combined)
+	return common && !strings.Contains(duration, ".")
+}
+
 // duration reads a duration with a unit, or in the unit of the field.
 func (r *Record) duration(field, value string) (time.Duration, error) {
 	unit := float64(time.Second)
@@ -213,7 +239,13 @@ func (r *Record) duration(field, value string) (time.Duration, error) {
 	n, err := strconv.ParseFloat(value, 64)
 	if err != nil {
 		d, err := time.ParseDuration(value)
-		return max(d, 0), err
+		if err != nil {
+			return 0, errors.New("want a duration")
+		}
+		return max(d, 0), nil
+	}
+	if r.apache(value) && r.config.DurationUnit == 0 {
+		return 0, errors.New("give its unit by -duration-unit: us of %D, s of %T")
 	}
 	if !(n >= 0 && n*unit < 1<<62) {
 		return 0, errors.New("out of range")

@@ -89,5 +89,8 @@ func parseCommonTime(s string) (time.Time, error) {
 	if s[21] == '-' {
 		east = -east
 	}
+	if time.Date(n[1], time.Month(month/3+1), n[0], 0, 0, 0, 0, time.UTC).Day() != n[0] {
+		return wrong() // of February 31
+	}
 	return time.Date(n[1], time.Month(month/3+1), n[0], n[2], n[3], n[4]-east, 0, time.UTC), nil
 }

@@ -194,26 +194,31 @@ func (r *Result) demand() (*picture, error) {
 // series are the sums of per intervals each, of n.
 func series(units []int64, n, per int, start time.Time, interval time.Duration) (points plotter.XYs) {
 	for i := 0; i < n; i += per {
-		sum := int64(0)
+		sum := 0.
 		for k := i; k < min(i+per, len(units)); k++ {
-			sum += units[k]
+			sum += float64(units[k])
 		}
-		points = append(points, plotter.XY{X: float64(start.Add(time.Duration(i) * interval).Unix()), Y: float64(sum)})
+		points = append(points, plotter.XY{X: float64(start.Add(time.Duration(i) * interval).Unix()), Y: sum})
 	}
 	return points
 }
 
-// denied draws the denials of each limit per hour, or per minute in a log of fewer than four hours.
+// mostSpan is as long as a limiter counts.
+const mostSpan = 5 * 366 * 24 * time.Hour
+
+// denied draws the denials of each limit per hour; in a log of fewer than four hours per minute, in one of more
+// than two months per day or week.
 func (r *Result) denied() (*picture, error) {
 	if len(r.Limits) == 0 {
 		return nil, nil
 	}
-	past := r.To.Sub(r.From)
-	per, unit := 60, "hour"
-	if past < 4*time.Hour {
-		per, unit = 1, "minute"
+	n, per, unit := int(min(r.To.Sub(r.From), mostSpan)/time.Minute)+1, 1, "minute"
+	for _, longer := range []string{"hour", "day", "week"} {
+		if n/per < 240 || n/per < 1500 && unit == "hour" {
+			break
+		}
+		per, unit = map[string]int{"hour": 60, "day": 24 * 60, "week": 7 * 24 * 60}[longer], longer
 	}
-	n := int(past/time.Minute) + 1
 	var lines []line
 	for _, l := range r.Limits[:min(len(r.Limits), len(palette))] {
 		lines = append(lines, line{name: l.title(), steps: true, points: series(l.Minutes, n+per, per, r.From, time.Minute)})

@@ -30,6 +30,7 @@ type Options struct {
 	Keys  int     // that are listed
 	Hash  bool    // in place of keys
 	Logs  []string
+	Notes []string
 }
 
 // Report is the result, as JSON has it. Shares are from 0 to 1.
@@ -40,6 +41,7 @@ type Report struct {
 	Samples    []string  `json:"unreadable_lines,omitempty"`
 	Late       int64     `json:"out_of_order"`
 	Cover      float64   `json:"cover"`
+	Notes      []string  `json:"notes,omitempty"`
 	Tracks     []*Result `json:"tracks"`
 }
 
@@ -112,16 +114,29 @@ type Key struct {
 
 // New makes the report of a trial, whose tracks are about the same.
 func New(t *trial.Result, about []Track, o Options) *Report {
-	r := &Report{Logs: o.Logs, Lines: t.Lines, Unreadable: t.Bad, Samples: t.Samples, Late: t.Late, Cover: o.Cover}
+	r := &Report{Logs: o.Logs, Lines: t.Lines, Unreadable: t.Bad, Samples: t.Samples, Late: t.Late, Cover: o.Cover, Notes: o.Notes}
+	if t.WholeSeconds {
+		r.Notes = append(r.Notes, "The times are whole seconds: a burst may be too small, or too large, by the units of a second of its rate")
+	}
 	show := shown
 	if o.Hash {
 		show = func(key string) string { return fmt.Sprintf("%016x", keyfunc.Hash(key)) }
 	}
 	for i, track := range t.Tracks {
+		show := func(key string) string {
+			switch {
+			case key != "":
+				return show(key)
+			case about[i].Key == "global":
+				return "(all)"
+			}
+			return "(no key)"
+		}
 		one := &Result{
 			Key: about[i].Key, From: track.First, To: track.Last, Requests: track.Requests, Units: track.Units, Keys: track.Keys,
 			Missing: track.Missing, result: track, cover: o.Cover, show: show,
 		}
+		r.Notes = append(r.Notes, one.about(about[i], t.Durations)...)
 		one.suggest(o)
 		for k := range track.Limits {
 			one.Limits = append(one.Limits, one.limit(&track.Limits[k], about[i], k, o))
@@ -137,11 +152,19 @@ func New(t *trial.Result, about []Track, o Options) *Report {
 	return r
 }
 
+// limitText is the limit as a text.
+func limitText(o *backtest.Outcome) string {
+	switch {
+	case o.InFlight.Total:
+		return fmt.Sprintf("%d in flight in total", o.InFlight.Limit)
+	case o.InFlight.Limit > 0:
+		return fmt.Sprintf("%d in flight", o.InFlight.Limit)
+	}
+	return o.Spec.String()
+}
+
 // shown is a key without characters that a terminal would obey.
 func shown(key string) string {
-	if key == "" {
-		return "(all)"
-	}
 	if len(key) > 60 {
 		key = strings.ToValidUTF8(key[:57], "") + "..."
 	}
@@ -153,9 +176,9 @@ func shown(key string) string {
 
 func (r *Result) limit(o *backtest.Outcome, about Track, i int, options Options) Limit {
 	l := Limit{
-		Name: about.Names[i], Limit: o.Spec.String(), Shadow: about.Shadow, Denied: o.Denied, Delayed: o.Delayed,
+		Name: about.Names[i], Limit: limitText(o), Shadow: about.Shadow, Denied: o.Denied, Delayed: o.Delayed,
 		Share: share(o.Denied, r.Requests), KeysDenied: int64(len(o.Keys)), KeysShare: share(int64(len(o.Keys)), r.Keys),
-		Minutes: o.Intervals, Overflowed: o.Overflowed,
+		Minutes: o.Minutes, Overflowed: o.Overflowed,
 	}
 	for k, key := range o.Keys {
 		l.LockedOut = max(l.LockedOut, key.LockedOut.Seconds())
@@ -164,7 +187,7 @@ func (r *Result) limit(o *backtest.Outcome, about Track, i int, options Options)
 		}
 	}
 	for k := range r.result.Curves {
-		if c := &r.result.Curves[k]; c.Spec.Rate.Period == o.Spec.Rate.Period && c.Spec.Algorithm == o.Spec.Algorithm && (isWindow(c.Spec) || c.Spec.Rate == o.Spec.Rate) {
+		if c := &r.result.Curves[k]; kindOf(c.Spec) == kindOf(o.Spec) {
 			if cover, ok := c.Cover(r.cover); ok {
 				l.Suggested = cover.Spec.String()
 			}
@@ -174,6 +197,14 @@ func (r *Result) limit(o *backtest.Outcome, about Track, i int, options Options)
 }
 
 func share(part, of int64) float64 { return float64(part) / math.Max(float64(of), 1) }
+
+// kindOf is a limit without its size and its table.
+func kindOf(s algo.Spec) string {
+	if isWindow(s) {
+		s.Rate.Count = 1
+	}
+	return algo.Spec{Algorithm: s.Algorithm, Rate: s.Rate, NoDelay: s.NoDelay, Cells: s.Cells, Offset: s.Offset, AlignedTo: s.AlignedTo, Zone: s.Zone, StartDay: s.StartDay, Spread: s.Spread}.String()
+}
 
 func isWindow(s algo.Spec) bool {
 	return strings.Contains(s.Algorithm, "-window") || s.Algorithm == "sliding-log"
@@ -195,7 +226,7 @@ func (r *Result) suggest(o Options) {
 		}
 		if !isWindow(curve.Spec) {
 			s.rate = float64(curve.Spec.Rate.Count) / curve.Spec.Rate.Period.Seconds()
-			s.Minute = cover.Units + int64(s.rate*60)
+			s.Minute = int64(min(float64(cover.Units)+s.rate*60, math.MaxInt64/2))
 			if tightest < 0 || s.Minute <= r.Suggestions[tightest].Minute {
 				tightest = len(r.Suggestions)
 			}
@@ -229,6 +260,9 @@ func (r *Result) best() *Suggestion {
 func (r *Report) Exceeds(requests, keys float64) (wrong []string) {
 	for _, t := range r.Tracks {
 		for _, l := range t.Limits {
+			if l.Shadow { // it denies nothing
+				continue
+			}
 			name := strings.TrimSpace(l.Name + " " + l.Limit)
 			if l.Share > requests {
 				wrong = append(wrong, fmt.Sprintf("%s denies %s of the requests, more than %s", name, percent(l.Share), percent(requests)))
@@ -246,46 +280,4 @@ func (r *Report) JSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(r)
-}
-
-// percent writes a share, small ones with more digits.
-func percent(share float64) string {
-	switch p := 100 * share; {
-	case p == 0 || p >= 10:
-		return fmt.Sprintf("%.0f %%", p)
-	case p >= .1:
-		return fmt.Sprintf("%.2f %%", p)
-	default:
-		return fmt.Sprintf("%.1g %%", p)
-	}
-}
-
-// group writes a number with a space before each three digits.
-func group(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + " " + text[i:]
-	}
-	return text
-}
-
-// span writes seconds as a duration that can be read.
-func span(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
-	switch {
-	case d >= time.Minute:
-		d = d.Round(time.Second)
-	case d >= time.Second:
-		d = d.Round(100 * time.Millisecond)
-	default:
-		d = d.Round(time.Millisecond)
-	}
-	text := d.String()
-	if d >= time.Minute && d%time.Minute == 0 {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if d >= time.Hour && d%time.Hour == 0 {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }

@@ -1,15 +1,16 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 )
 
 // Table writes the report for a terminal.
-func (r *Report) Table(w io.Writer) {
+func (r *Report) Table(to io.Writer) error {
+	w := &bytes.Buffer{}
 	for i, t := range r.Tracks {
 		if i > 0 {
 			fmt.Fprintln(w)
@@ -25,32 +26,16 @@ func (r *Report) Table(w io.Writer) {
 	for _, n := range r.notes() {
 		fmt.Fprintln(w, "\n"+n)
 	}
+	_, err := w.WriteTo(to)
+	return err
 }
 
 func (r *Result) headline() string {
+	if r.Requests == 0 {
+		return "0 requests (" + r.Key + ")"
+	}
 	return fmt.Sprintf("%s requests of %s keys (%s), %s to %s UTC", group(r.Requests), group(r.Keys), r.Key,
 		r.From.UTC().Format(time.DateTime), r.To.UTC().Format(time.DateTime))
-}
-
-// notes are what the reader should know of the logs.
-func (r *Report) notes() (all []string) {
-	if r.Unreadable > 0 {
-		all = append(all, fmt.Sprintf("%s of %s lines could not be read; the first:\n  %s", group(r.Unreadable), group(r.Lines), strings.Join(r.Samples, "\n  ")))
-	}
-	if r.Late > 0 {
-		all = append(all, fmt.Sprintf("%s records were out of order by more than -window, and count at a later time", group(r.Late)))
-	}
-	for _, t := range r.Tracks {
-		if t.Missing > 0 {
-			all = append(all, fmt.Sprintf("%s records without %s were left out", group(t.Missing), t.Key))
-		}
-		for _, l := range t.Limits {
-			if l.Overflowed > 0 {
-				all = append(all, fmt.Sprintf("%s has room for fewer keys than the log has: it forgot keys %s times; give it a larger \"keys\"", l.Limit, group(int64(l.Overflowed))))
-			}
-		}
-	}
-	return all
 }
 
 func (r *Result) tableOfLimits(w io.Writer) {
@@ -89,10 +74,14 @@ func (r *Result) tableOfLimits(w io.Writer) {
 }
 
 func (l *Limit) title() string {
-	if l.Name == "" {
-		return l.Limit
+	title := l.Limit
+	if l.Name != "" {
+		title = l.Name + ": " + title
 	}
-	return l.Name + ": " + l.Limit
+	if l.Shadow {
+		title += " (shadow)"
+	}
+	return title
 }
 
 func (r *Result) tableOfSuggestions(w io.Writer, cover float64) {

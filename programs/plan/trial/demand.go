@@ -2,6 +2,7 @@ package trial
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -89,8 +90,12 @@ func count(s *[]int64, index int, n int64) {
 	for len(*s) <= index {
 		*s = append(*s, 0)
 	}
-	(*s)[max(index, 0)] += n
+	at := &(*s)[max(index, 0)]
+	*at = sum(*at, n)
 }
+
+// sum adds numbers that are not negative, up to the largest one.
+func sum(a, b int64) int64 { return a + min(b, math.MaxInt64-a) }
 
 // charge gives units to a key.
 func (d *demand) charge(key string, units int64, at int) {
@@ -111,7 +116,7 @@ func (d *demand) charge(key string, units int64, at int) {
 		*h = heavy{key: key, units: h.units, over: h.units, from: at, intervals: h.intervals[:0]}
 	}
 	h := &d.found[i]
-	h.units += units
+	h.units = sum(h.units, units)
 	count(&h.intervals, at-h.from, units)
 	d.sink(i)
 }
@@ -140,7 +145,7 @@ func (d *demand) result() Demand {
 	width := widths[d.width]
 	out := Demand{Interval: time.Duration(width) * time.Second, Start: time.Unix(d.base*width-sinceYearOne, 0).UTC(), All: d.all}
 	for _, h := range d.found {
-		if h.units > 2*h.over { // else it may be the latest of many small ones
+		if h.units-h.over > h.over { // else it may be the latest of many small ones
 			out.Heaviest = append(out.Heaviest, Heavy{h.key, h.units - h.over, append(make([]int64, h.from), h.intervals...)})
 		}
 	}

@@ -21,18 +21,22 @@ type source struct {
 	out    chan batch
 	order  order
 	ready  batch // events in order that wait for a full batch
+	held   *entry
+	items  []item // reused
 
 	// Valid when out is closed.
-	err               error
-	lines, bad, late  int64
-	matched, missing  []int64 // by track: records that it takes, and those without a key
-	samples, fields   []string
-	sampled, reported int64
+	err                              error
+	lines, bad, late                 int64
+	matched, missing, left, costless []int64 // by track: records that it takes, without a key, left out for that, without a cost
+	samples, fields                  []string
+	sampled, reported                int64
+	fractions, durations             bool // of seconds in the times; of requests
 }
 
 func newSource(l Log, tracks []Track, o Options) *source {
+	n := len(tracks)
 	return &source{
-		log: l, tracks: tracks, o: o, out: make(chan batch, 4), matched: make([]int64, len(tracks)), missing: make([]int64, len(tracks)),
+		log: l, tracks: tracks, o: o, out: make(chan batch, 4), matched: make([]int64, n), missing: make([]int64, n), costless: make([]int64, n), left: make([]int64, n),
 		order: order{window: int64(o.Window), seconds: map[int64]batch{}},
 	}
 }
@@ -48,16 +52,12 @@ func (s *source) run(ctx context.Context) {
 	if err := s.read(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		s.err = err
 	}
-	s.count()
+	s.report()
 }
 
 func (s *source) read(ctx context.Context) error {
 	config := s.o.Config
-	config.Bad = func(e *accesslog.Error) {
-		if s.bad++; len(s.samples) < s.o.Samples {
-			s.samples = append(s.samples, e.Error())
-		}
-	}
+	config.Bad = func(e *accesslog.Error) { s.spoiled(e.Line, e.Reason) }
 	in, err := accesslog.NewReader(s.log.Name, s.log.Reader, config)
 	if err != nil {
 		return err
@@ -65,20 +65,27 @@ func (s *source) read(ctx context.Context) error {
 	for {
 		r, err := in.Next()
 		s.lines = in.Lines()
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF):
+			if s.held != nil {
+				s.count(*s.held)
+			}
 			return s.send(ctx, append(s.ready, s.order.rest()...))
-		}
-		if err != nil {
+		case err != nil && s.o.Hide && !errors.Is(err, io.ErrUnexpectedEOF):
+			return fmt.Errorf("%s:%d: the log cannot be read, or its format is not recognized; the reason may show a key and is hidden", s.log.Name, s.lines)
+		case err != nil:
 			return err
 		}
 		if s.sampled++; s.sampled <= sampledRecords {
 			s.note(r)
 		}
 		if s.lines-s.reported >= batchSize {
-			s.count()
+			if s.report(); ctx.Err() != nil {
+				return ctx.Err()
+			}
 		}
 		if err := s.take(r); err != nil {
-			config.Bad(&accesslog.Error{File: s.log.Name, Line: s.lines, Reason: err})
+			s.spoiled(s.lines, err)
 			continue
 		}
 		if s.sampled == earlyRecords {
@@ -97,8 +104,18 @@ func (s *source) read(ctx context.Context) error {
 	}
 }
 
-// count reports progress.
-func (s *source) count() {
+// spoiled counts a line that cannot be used.
+func (s *source) spoiled(line int64, reason error) {
+	if s.bad++; len(s.samples) < s.o.Samples {
+		if s.o.Hide {
+			reason = errors.New("hidden, because it may show a key")
+		}
+		s.samples = append(s.samples, (&accesslog.Error{File: s.log.Name, Line: line, Reason: reason}).Error())
+	}
+}
+
+// report reports progress.
+func (s *source) report() {
 	if s.o.Lines != nil {
 		s.o.Lines.Add(s.lines - s.reported)
 	}
@@ -114,34 +131,95 @@ func (s *source) note(r *accesslog.Record) {
 	}
 }
 
+// item is a record for one track.
+type item struct {
+	event
+	missing, left, costless bool // it has no key; is left out for that; its cost is a default
+}
+
+// entry is a record for all tracks that take it.
+type entry struct {
+	at, line int64
+	items    []item
+}
+
 // take makes the events of a record, one for each track.
 func (s *source) take(r *accesslog.Record) error {
 	if y := r.Arrival.Year(); y < 1970 || y > 2200 {
 		return fmt.Errorf("time is %v, want one from 1970 to 2200", r.Arrival.Format(time.RFC3339))
 	}
+	s.fractions = s.fractions || !r.WholeSecond
+	s.durations = s.durations || r.Duration > 0
+	e := entry{at: r.Arrival.UnixNano(), line: s.lines, items: s.items[:0]}
 	for i := range s.tracks {
 		t := &s.tracks[i]
 		if t.Only != nil && !t.Only(r) {
 			continue
 		}
-		s.matched[i]++
+		one := item{event: event{at: e.at, took: int64(r.Duration), cost: 1, track: i}}
 		key, ok := t.Key(r)
-		if !ok {
-			s.missing[i]++
-			continue
-		}
-		e := event{at: r.Arrival.UnixNano(), took: int64(r.Duration), cost: 1, key: strings.Clone(key), track: i}
+		one.key, one.missing = strings.Clone(key), !ok
+		one.left = !ok && (t.Shared == nil || !t.Shared(r))
 		if t.Cost != nil {
 			var err error
-			if e.cost, err = t.Cost(r); err != nil {
+			if one.cost, err = t.Cost(r); err != nil && !errors.Is(err, ErrNoCost) {
 				return err
 			}
+			one.costless = err != nil
 		}
-		if s.order.add(e) {
-			s.late++
+		e.items = append(e.items, one)
+	}
+	s.items = e.items
+	s.place(e)
+	return nil
+}
+
+// farAhead is how much later than the lines before it a line waits for the next one to confirm it. Otherwise
+// one line with a wrong year would make all others late.
+const farAhead = int64(24 * time.Hour)
+
+// place counts an entry, and the one that waits for it.
+func (s *source) place(e entry) {
+	if h := s.held; h != nil {
+		s.held = nil
+		if e.at < h.at-farAhead {
+			s.spoiled(h.line, fmt.Errorf("time is %v, more than a day after the lines around it", time.Unix(0, h.at).UTC().Format(time.RFC3339)))
+		} else {
+			s.count(*h)
 		}
 	}
-	return nil
+	if !s.order.begun || e.at > s.order.newest*second+farAhead {
+		e.items = slices.Clone(e.items)
+		s.held = &e
+		return
+	}
+	s.count(e)
+}
+
+func (s *source) count(e entry) {
+	isLate := false
+	for _, one := range e.items {
+		s.matched[one.track]++
+		if one.missing {
+			s.missing[one.track]++
+		}
+		if one.left {
+			s.left[one.track]++
+			continue
+		}
+		if one.costless {
+			s.costless[one.track]++
+		}
+		if s.order.late(one.at) {
+			isLate = true
+			s.ready = append(s.ready, one.event) // it is decided at once
+			continue
+		}
+		s.order.add(one.event)
+	}
+	if isLate {
+		s.late++
+	}
 }
 
 func (s *source) send(ctx context.Context, events batch) error {
@@ -166,18 +244,16 @@ type order struct {
 
 const second = int64(time.Second)
 
-// add takes an event, and reports whether it is too late to be sorted: then it comes next.
-func (o *order) add(e event) (late bool) {
+// late reports whether an event is too late to be sorted.
+func (o *order) late(at int64) bool { return o.begun && at/second <= o.sent }
+
+func (o *order) add(e event) {
 	at := e.at / second
 	if !o.begun {
 		o.begun, o.newest, o.sent = true, at, at-o.window/second-1
 	}
-	if late = at <= o.sent; late {
-		at = o.sent + 1
-	}
 	o.seconds[at] = append(o.seconds[at], e)
 	o.newest = max(o.newest, at)
-	return late
 }
 
 // due returns the events of the seconds that the window has passed.

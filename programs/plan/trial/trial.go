@@ -21,10 +21,17 @@ import (
 type Track struct {
 	Key  func(*accesslog.Record) (string, bool) // false: the record has none
 	Need string                                 // the fields of the key, for messages
-	Cost func(*accesslog.Record) (int64, error) // nil: 1
-	Only func(*accesslog.Record) bool           // nil: all records
+	// Shared reports whether a record without the key shares the key "" with others; nil: it is left out.
+	Shared func(*accesslog.Record) bool
+	// Cost is 1 if it is nil. With the error [ErrNoCost] its number counts too, with another one the line is
+	// unreadable.
+	Cost func(*accesslog.Record) (int64, error)
+	Only func(*accesslog.Record) bool // nil: all records
 	backtest.Config
 }
+
+// ErrNoCost says that a record has no cost, and costs the default.
+var ErrNoCost = errors.New("no cost")
 
 // Log is a log to read.
 type Log struct {
@@ -38,6 +45,7 @@ type Options struct {
 	Window  time.Duration // records that are out of order by less are sorted
 	MostBad float64       // the share of lines that may be unreadable
 	Samples int           // unreadable lines that are kept
+	Hide    bool          // no text of a line is in a message
 	Lines   *atomic.Int64 // counts the lines, or nil
 }
 
@@ -46,14 +54,18 @@ type Result struct {
 	Lines, Bad int64
 	Samples    []string // the first unreadable lines
 	Late       int64    // records that were out of order by more than the window
-	Tracks     []TrackResult
+	// WholeSeconds reports that no time has a fraction of a second, Durations that some requests have one.
+	WholeSeconds, Durations bool
+	Tracks                  []TrackResult
 }
 
 // TrackResult is the result of one track.
 type TrackResult struct {
 	*backtest.Report
-	Missing int64 // records without the key
-	Demand  Demand
+	Missing  int64 // records without the key
+	Left     int64 // those of them that were left out
+	Costless int64 // records that cost the default
+	Demand   Demand
 }
 
 // event is a record of a track. Times are in ns since 1970.
@@ -79,6 +91,7 @@ func Run(ctx context.Context, logs []Log, tracks []Track, o Options) (*Result, e
 			return nil, err
 		}
 	}
+	interrupted := ctx.Err
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	sources := make([]*source, len(logs))
@@ -88,11 +101,14 @@ func Run(ctx context.Context, logs []Log, tracks []Track, o Options) (*Result, e
 		sources[i] = s
 		running.Go(func() { s.run(ctx) })
 	}
-	err := merge(sources, func(e *event) error {
+	err := merge(ctx, sources, func(e *event) error {
 		demands[e.track].add(e)
 		_, err := replays[e.track].Add(backtest.Event{At: time.Unix(0, e.at).UTC(), Key: e.key, Cost: e.cost, Duration: time.Duration(e.took)})
 		return err
 	})
+	if interrupted() != nil { // a reader may be waiting for input
+		return nil, fmt.Errorf("interrupted, so there is no result: %w", interrupted())
+	}
 	stop()
 	running.Wait()
 	if err != nil {
@@ -111,10 +127,10 @@ func Run(ctx context.Context, logs []Log, tracks []Track, o Options) (*Result, e
 }
 
 // merge takes the earliest event of all sources again and again.
-func merge(sources []*source, use func(*event) error) error {
+func merge(ctx context.Context, sources []*source, use func(*event) error) error {
 	heads := make([]batch, len(sources))
 	for i, s := range sources {
-		heads[i] = <-s.out
+		heads[i] = s.next(ctx)
 	}
 	for {
 		first := -1
@@ -130,8 +146,11 @@ func merge(sources []*source, use func(*event) error) error {
 			return err
 		}
 		if heads[first] = heads[first][1:]; len(heads[first]) == 0 {
-			heads[first] = <-sources[first].out
+			heads[first] = sources[first].next(ctx)
 		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	for _, s := range sources {
 		if s.err != nil {
@@ -141,18 +160,32 @@ func merge(sources []*source, use func(*event) error) error {
 	return nil
 }
 
+// next returns the next events, none at the end of the log or of ctx.
+func (s *source) next(ctx context.Context) batch {
+	select {
+	case b := <-s.out:
+		return b
+	case <-ctx.Done():
+		return nil
+	}
+}
+
 // conclude adds up what the sources have counted, and decides whether that is enough.
 func conclude(sources []*source, tracks []Track, o Options) (*Result, error) {
-	r := &Result{Tracks: make([]TrackResult, len(tracks))}
+	r := &Result{Tracks: make([]TrackResult, len(tracks)), WholeSeconds: true}
 	matched := make([]int64, len(tracks))
 	var fields []string
 	for _, s := range sources {
 		r.Lines += s.lines
 		r.Bad += s.bad
 		r.Late += s.late
+		r.WholeSeconds = r.WholeSeconds && !s.fractions
+		r.Durations = r.Durations || s.durations
 		r.Samples = append(r.Samples, s.samples[:min(len(s.samples), o.Samples-len(r.Samples))]...)
 		for i := range tracks {
 			r.Tracks[i].Missing += s.missing[i]
+			r.Tracks[i].Left += s.left[i]
+			r.Tracks[i].Costless += s.costless[i]
 			matched[i] += s.matched[i]
 		}
 		for _, f := range s.fields {
@@ -173,10 +206,13 @@ func conclude(sources []*source, tracks []Track, o Options) (*Result, error) {
 			return nil, noKey(t, fields)
 		}
 	}
+	if slices.Max(matched) == 0 {
+		return nil, fmt.Errorf("none of %d records passes the filters, or is on a route with a limit: nothing was tried", r.Lines-r.Bad)
+	}
 	return r, nil
 }
 
 func noKey(t Track, fields []string) error {
 	return fmt.Errorf("no line has the field of the key %q. The log has: %s. Choose one by -key, or name the field that has it by -field %s=FIELD",
-		t.Need, strings.Join(fields, ", "), strings.Split(t.Need, ",")[0])
+		t.Need, accesslog.List(fields), strings.Split(t.Need, ",")[0])
 }

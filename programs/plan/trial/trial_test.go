@@ -59,7 +59,7 @@ func figures(r *backtest.Report) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.Requests, r.Keys, r.First, r.Last, r.Late)
 	for _, l := range r.Limits {
-		fmt.Fprintln(&b, l.Spec, l.Denied, l.Keys, l.Intervals)
+		fmt.Fprintln(&b, l.Spec, l.Denied, l.Keys, l.Minutes)
 	}
 	for i := range r.Curves {
 		fmt.Fprintln(&b, r.Curves[i].Spec, r.Curves[i].Above(0))
