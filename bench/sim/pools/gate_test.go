@@ -32,7 +32,6 @@ func Limiters() []Limiter {
 		return Limiter{Name: name, make: func(w *world) (gate, error) {
 			on := wiring.OnMachine(w)
 			s := strategy(w, on)
-			dbgStrategy = reflect.ValueOf(s)
 			w.fuzz = func() { fuzz(w, reflect.ValueOf(s)) }
 			l, err := adaptive.New(s, append(w.Options, on)...)
 			return &limited{l}, err
