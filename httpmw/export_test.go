@@ -13,8 +13,7 @@ func ResetWarnings() {
 	warnTwice.Reset()
 	warnRebuilt.Reset()
 	warnTimeout.Reset()
-	built.first.Store(0)
-	built.second.Store(0)
+	built = warning.Share{}
 	admission.ResetFailures()
 	warning.UnknownPolicy.Reset()
 	warning.NoLease.Reset()

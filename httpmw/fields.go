@@ -2,6 +2,7 @@ package httpmw
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,8 +121,8 @@ func setFields(h http.Header, values *[2]string) {
 // addField adds a line and keeps the lines of other limits.
 func addField(h http.Header, name string, line []string) {
 	if before := h[name]; len(before) > 0 {
-		if name == policyField {
-			warnIfTwice(before, line[0])
+		if name == policyField && slices.Contains(before, line[0]) { // the request has passed it
+			warnTwice.Log("policy", line[0])
 		}
 		line = append(before[:len(before):len(before)], line...)
 	}

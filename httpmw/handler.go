@@ -3,12 +3,12 @@ package httpmw
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/internal/inflight"
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // policies decide on a request.
@@ -148,12 +148,11 @@ func (h *handler) unlimited(w http.ResponseWriter, r *http.Request) {
 	h.next.ServeHTTP(w, r)
 }
 
-// built counts the middlewares that have served a request, and those that have
-// served a second one.
-var built struct{ first, second atomic.Int64 }
+// built counts the middlewares that have served a request. One that has served a second one makes
+// up for 16.
+var built warning.Share
 
-// manyBuilt is how many middlewares must have served before the warning: more
-// than a service has routes.
+// manyBuilt is more than a service has routes.
 const manyBuilt = 1000
 
 // countServed finds middlewares that are built for each request: their limiters
@@ -161,10 +160,10 @@ const manyBuilt = 1000
 func (h *handler) countServed() {
 	switch h.served.Add(1) {
 	case 1:
-		if n := built.first.Add(1); n >= manyBuilt && built.second.Load() < n/16 {
-			warnRebuilt.Log("middlewares", strconv.FormatInt(n, 10))
+		if built.Odd(manyBuilt) {
+			warnRebuilt.Log()
 		}
 	case 2:
-		built.second.Add(1)
+		built.Usual(16)
 	}
 }

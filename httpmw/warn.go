@@ -1,10 +1,6 @@
 package httpmw
 
-import (
-	"slices"
-
-	"github.com/sluice-go/sluice/internal/warning"
-)
+import "github.com/sluice-go/sluice/internal/warning"
 
 var (
 	warnTwice = &warning.Once{Line: warning.Line{
@@ -23,10 +19,3 @@ var (
 		Do:      "build the middleware once, not for each request",
 	}}
 )
-
-// warnIfTwice looks for the policy among those that the request has passed.
-func warnIfTwice(passed []string, policy string) {
-	if slices.Contains(passed, policy) {
-		warnTwice.Log("policy", policy)
-	}
-}

@@ -24,7 +24,7 @@ func Route() HTTP {
 	return func(r *http.Request) (string, error) {
 		if r.Pattern != "" {
 			unmatched.Usual(1)
-		} else if unmatched.Odd() {
+		} else if unmatched.Odd(warning.Many) {
 			warnUnmatched.Log()
 		}
 		return routeKey(r.Pattern), nil

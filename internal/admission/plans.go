@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/warning"
@@ -73,6 +74,10 @@ func makePolicy[C any](a Adapter, common *Settings[C], l Limit[C], of string) (*
 	if l.Cost == nil {
 		l.Cost = common.Cost
 	}
+	every := time.Hour
+	if common.Missing == Skip { // some have none
+		every = 0
+	}
 	common.names.Add(l.Name)
 	for one := range algo.Walk(l.Limiter) {
 		warning.NameLimiter(one, l.Name)
@@ -80,7 +85,7 @@ func makePolicy[C any](a Adapter, common *Settings[C], l Limit[C], of string) (*
 			warning.Trial.Log("policy", l.Name)
 		}
 	}
-	return &Policy[C]{Adapter: a, Settings: common, Fields: newFields(l.Name, l.Limiter), Name: l.Name, Key: l.Key, Cost: l.Cost}, nil
+	return &Policy[C]{Adapter: a, Settings: common, Fields: newFields(l.Name, l.Limiter), Name: l.Name, Key: l.Key, Cost: l.Cost, keyless: noKeys(every)}, nil
 }
 
 // onTrial reports whether l admits what the limiters beneath it, which are in force, would deny.
@@ -105,7 +110,7 @@ type Plans[C, M any] struct {
 // nil.
 func (p *Plans[C, M]) Init(a Adapter, s *Settings[C], plan func(C) (string, error)) {
 	a.Require(plan != nil, "NewPlans", "the function of the plan is nil")
-	p.plan, p.Unknown = plan, newPolicies(a, s, &Policy[C]{Adapter: a, Settings: s, Name: "plans"})
+	p.plan, p.keyless, p.Unknown = plan, noKeys(0), newPolicies(a, s, &Policy[C]{Adapter: a, Settings: s, Name: "plans"})
 }
 
 // Choose returns the limits of a call's plan. A call without a plan, or with one
@@ -122,7 +127,7 @@ func (p *Plans[C, M]) Choose(call C) (m M, err error) {
 	case !errors.Is(err, keyfunc.ErrNoKey):
 		return m, err
 	default:
-		p.noKey("plans", err, never)
+		p.noKey("plans", err)
 	}
 	if m, ok := limits[""]; ok {
 		return m, nil

@@ -99,7 +99,7 @@ func (ps *Policies[C]) Keys(ctx context.Context, call C, v *Verdict[C]) bool {
 		if ps.chooses {
 			if l, err = algo.Resolve(ctx, l, key); err != nil {
 				v.only(p, key)
-				ps.undecided(ctx, p, v, err)
+				p.undecided(ctx, v, err)
 				return false
 			}
 		}
@@ -120,14 +120,14 @@ func (ps *Policies[C]) keyless(ctx context.Context, p *Policy[C], v *Verdict[C],
 	case !errors.Is(err, keyfunc.ErrNoKey):
 		var one Verdict[C]
 		one.only(p, "")
-		if ps.undecided(ctx, p, &one, err); one.Pass() {
+		if p.undecided(ctx, &one, err); one.Pass() {
 			ps.Report(ctx, &one, "", 0, nil)
 		} else {
 			*v = one
 		}
 		return "", one.Result
 	case p.Missing == Skip:
-		p.noKey(p.Name, err, never)
+		p.noKey(p.Name, err)
 		return "", skipped
 	case p.Missing != Shared:
 		v.only(p, keytext.Missing.Key())
@@ -138,14 +138,14 @@ func (ps *Policies[C]) keyless(ctx context.Context, p *Policy[C], v *Verdict[C],
 		}
 		return "", v.Result
 	}
-	p.noKey(p.Name, err, time.Hour)
+	p.noKey(p.Name, err)
 	return keytext.Missing.Key(), telemetry.Allowed
 }
 
 // Undecided makes v the verdict on a call whose policies could not be found.
 func (ps *Policies[C]) Undecided(ctx context.Context, v *Verdict[C], err error) {
 	v.only(ps.All[0], "")
-	ps.undecided(ctx, ps.All[0], v, err)
+	ps.All[0].undecided(ctx, v, err)
 }
 
 // Decided makes v the verdict on a call that a limiter has decided elsewhere, or failed to.
@@ -163,15 +163,6 @@ func (ps *Policies[C]) Decided(v *Verdict[C], key string, d algo.Decision) {
 	}
 }
 
-func (ps *Policies[C]) undecided(ctx context.Context, p *Policy[C], v *Verdict[C], err error) {
-	switch v.Result, v.Err = p.undecided(ctx, err); v.Result {
-	case telemetry.Canceled:
-		v.refuse(Gone)
-	case telemetry.FailedClosed:
-		v.refuse(Undecided)
-	}
-}
-
 // Charge is the part of Admit that a stream needs for each message. v has the keys. A call
 // that its quota denies waits up to wait.
 func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v *Verdict[C], wait time.Duration) {
@@ -186,7 +177,7 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 			one := *p
 			v.only(p.Policy, p.Request.Key)
 			v.room[0] = one
-			ps.undecided(ctx, p.Policy, v, errNegative)
+			p.Policy.undecided(ctx, v, errNegative)
 			return
 		}
 	}
@@ -271,7 +262,7 @@ func (ps *Policies[C]) conclude(ctx context.Context, lease *algo.Lease, v *Verdi
 	d := &lease.Decision
 	switch {
 	case err != nil:
-		ps.undecided(ctx, v.Parts()[0].Policy, v, err)
+		v.Parts()[0].Policy.undecided(ctx, v, err)
 		return
 	case !d.Allowed:
 		if d.Reason == algo.Overload && d.RetryAfter == algo.Forever {

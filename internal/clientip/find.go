@@ -82,7 +82,7 @@ var usual = []field{
 // lose counts a request whose client is not found, and logs that these are most. Single ones are
 // no mistake: any client may send the header.
 func (r *Rules) lose(why *warning.Once) {
-	if r.lost.Odd() {
+	if r.lost.Odd(warning.Many) {
 		why.Log()
 	}
 }

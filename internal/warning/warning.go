@@ -13,7 +13,10 @@ import (
 
 // Line is the line of one problem: what is wrong, and what to do. The code stays
 // the same in all versions.
-type Line struct{ Code, Message, Do string }
+type Line struct {
+	Code, Message, Do string
+	Every             time.Duration // as often as that while the problem goes on; 0: once
+}
 
 // Print writes the line, with the names and values of attrs in turns: to what [To] names,
 // otherwise with package log, because package log/slog would make every program larger.
@@ -57,31 +60,31 @@ var to atomic.Pointer[func(l *Line, attrs []string)]
 // To gives write all lines from now on; nil: package log.
 func To(write *func(l *Line, attrs []string)) { to.Store(write) }
 
-// Once is a problem that is logged once.
+// Once is a problem that is logged as often as its line says.
 type Once struct {
 	Line
-	logged atomic.Bool
+	Pause
 }
 
 // Pending reports whether the problem has not been logged yet.
-func (w *Once) Pending() bool { return !w.logged.Load() }
+func (w *Once) Pending() bool { return w.end.Load() == 0 }
 
 // Log logs the problem.
 func (w *Once) Log(attrs ...string) {
-	if w.Pending() && w.logged.CompareAndSwap(false, true) {
+	if w.Over(w.Every) {
 		w.Print(attrs...)
 	}
 }
 
-// Reset makes the problem be logged again. It is for tests.
-func (w *Once) Reset() { w.logged.Store(false) }
-
 // Pause is the time until a problem that goes on is logged again.
-type Pause struct{ end atomic.Int64 } // nanoseconds since 1970
+type Pause struct{ end atomic.Int64 } // nanoseconds since 1970; 0: there is none
 
-// Over reports whether the pause is over, and begins one of length d if it is.
+// Over reports whether there is no pause, and begins one of length d if so; 0: without end.
 func (p *Pause) Over(d time.Duration) bool {
 	end := p.end.Load()
+	if end != 0 && d == 0 {
+		return false
+	}
 	now := time.Now().UnixNano()
 	goesOn := now < end && end-now <= int64(d) // otherwise the clock was set back
 	return !goesOn && p.end.CompareAndSwap(end, now+int64(d))
@@ -93,11 +96,12 @@ func (p *Pause) Reset() { p.end.Store(0) }
 // Share finds out whether requests of a kind that should be rare are many.
 type Share struct{ odd atomic.Int64 }
 
-// manyOdd is how many odd requests must come, beyond what the others make up for.
-const manyOdd = 100
+// Many is how many requests show a mistake of the service: clients may cause single ones.
+const Many = 100
 
-// Odd counts a request of the kind, and reports whether these are too many: then it begins anew.
-func (s *Share) Odd() bool { return s.odd.Add(1) >= manyOdd && s.odd.Swap(0) >= manyOdd }
+// Odd counts a request of the kind, and reports whether these are many, beyond what the others make
+// up for: then it begins anew.
+func (s *Share) Odd(many int64) bool { return s.odd.Add(1) >= many && s.odd.Swap(0) >= many }
 
 // Usual counts another request, which makes up for n of the kind.
 func (s *Share) Usual(n int64) {

@@ -33,7 +33,15 @@ func (g *Gateway) limitBody(t config.Timeouts, next http.Handler) http.Handler {
 // isGRPC reports whether r is a call of gRPC: a stream may stay quiet as long as
 // it likes, and has pings and deadlines of its own.
 func isGRPC(r *http.Request) bool {
-	return r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc")
+	return r.ProtoMajor == 2 && format(r) == "application/grpc"
+}
+
+// format is the content type of r without its codec and its parameters, in lower case: calls of
+// gRPC may have any codec, "application/grpc+proto".
+func format(r *http.Request) string {
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	kind, _, _ = strings.Cut(kind, "+")
+	return strings.ToLower(strings.TrimSpace(kind))
 }
 
 // bodyKey is the context key of the *timedBody: ReverseProxy wraps the body.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
@@ -100,13 +99,16 @@ func inItsProtocol(r *config.Route, next http.Handler, limit func(...httpmw.Opti
 	}
 	plain, calls := limit()(next), limit(httpmw.WithDenied(rpc.Denied(nil)))(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if kind := r.Header.Get("Content-Type"); strings.HasPrefix(kind, "application/grpc") || strings.HasPrefix(kind, "application/connect+") || r.Header.Get("Connect-Protocol-Version") != "" {
+		if slices.Contains(callFormats, format(r)) || r.Header.Get("Connect-Protocol-Version") == "1" {
 			calls.ServeHTTP(w, r)
 			return
 		}
 		plain.ServeHTTP(w, r)
 	})
 }
+
+// callFormats are those of gRPC, gRPC-Web and streams of Connect.
+var callFormats = []string{"application/grpc", "application/grpc-web", "application/grpc-web-text", "application/connect"}
 
 // observer counts denials for Served, and calls the observer of the options.
 func (g *Gateway) observer() telemetry.Observer {
