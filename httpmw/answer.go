@@ -146,13 +146,14 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *ref
 }
 
 // dropForeign removes the fields that a handler around the limit has set for its own answer: by
-// those of caches one client's denial would be served to all. Content-Encoding stays, as with
-// http.Error, because the writer may be one that compresses.
+// those of caches one client's denial would be served to all, and nginx would send a file instead.
+// Content-Encoding stays, as with http.Error, because the writer may be one that compresses.
 func dropForeign(h http.Header) {
 	for name := range h {
 		switch name {
 		case "Cache-Control", "Content-Length", "Content-Range", "Content-Location", "Content-Disposition",
-			"Etag", "Last-Modified", "Expires", "Surrogate-Control", retryAfterField, retryAfterMsField:
+			"Content-Digest", "Content-Md5", "Digest", "Repr-Digest", "Etag", "Last-Modified", "Age", "Expires",
+			"Surrogate-Control", "Edge-Control", "X-Accel-Expires", "X-Accel-Redirect", "X-Sendfile", retryAfterField, retryAfterMsField:
 			delete(h, name)
 		default:
 			if strings.HasSuffix(name, "-Cache-Control") { // RFC 9213: of each kind of cache

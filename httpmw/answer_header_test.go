@@ -21,6 +21,9 @@ func TestDenialHasItsOwnHeader(t *testing.T) {
 		"Surrogate-Control": {"max-age=600"}, "Expires": {"Thu, 01 Dec 2033 16:00:00 GMT"}, "Etag": {`"abc"`},
 		"Last-Modified": {"Thu, 01 Dec 1994 16:00:00 GMT"}, "Content-Range": {"bytes 0-1/2"}, "Content-Length": {"7"},
 		"Content-Disposition": {"attachment"}, "Content-Location": {"/x"},
+		"X-Accel-Expires": {"600"}, "Edge-Control": {"max-age=600"}, "Age": {"5"},
+		"X-Accel-Redirect": {"/file"}, "X-Sendfile": {"/file"}, // a proxy would send the file
+		"Content-Digest": {"sha-256=:AA==:"}, "Repr-Digest": {"sha-256=:AA==:"}, "Digest": {"sha-256=AA=="}, "Content-Md5": {"AA=="},
 		"Retry-After": {"5"}, "Retry-After-Ms": {"5000"}, // of another denial than one for ever
 	}
 	l := algo.DenyAll()

@@ -137,7 +137,7 @@ func WithCause() Option {
 // WithDenied replaces the answer to denied requests, also to requests that are
 // refused after an error. When h is called, the RateLimit fields, Retry-After,
 // Retry-After-Ms and Cache-Control are set already, and what handlers around the limit have set for
-// caches, ranges and validators of their own answer is removed; [DenialFrom] returns the status that
+// caches, ranges, digests and validators of their own answer is removed; [DenialFrom] returns the status that
 // would have been sent and the decision. h has to write the status itself.
 // Package httpmw/rpc has one for gRPC, gRPC-Web and Connect.
 //
