@@ -44,7 +44,8 @@ type Limits struct {
 }
 
 type entry struct {
-	spec    algo.Spec
+	given   algo.Spec // as it was configured
+	spec    algo.Spec // with its algorithm
 	limiter algo.Limiter
 }
 
@@ -61,7 +62,7 @@ func New(c Config) *Limits {
 		c.New = func(_ string, spec algo.Spec) (algo.Limiter, error) { return spec.New() }
 	}
 	if c.Decode == nil {
-		c.Decode = decode
+		c.Decode = decoder()
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -105,14 +106,21 @@ func (f *following) Unwrap() []algo.Limiter { return []algo.Limiter{f.limiter()}
 // About describes the limit in force.
 func (f *following) About() algo.Description { return algo.About(f.limiter()) }
 
-// step is the change of one limit.
+// step is what becomes of one limit.
 type step struct {
 	name  string
-	spec  algo.Spec
 	entry *entry
-	was   algo.Spec // of a limiter that is adjusted
-	made  bool
+	*change
 }
+
+// change is nil for a limit that stays as it is.
+type change struct {
+	given, spec algo.Spec
+	was         algo.Spec // of a limiter that is adjusted
+	made        bool
+}
+
+func (c *change) adjusts() bool { return c != nil && !c.made && c.was != c.spec }
 
 // Apply puts specs in force: all of them, or after an error none. use may be nil: it gets the
 // limiters by name before anything changes, and its error is that of Apply. A limit that stays
@@ -122,15 +130,15 @@ func (l *Limits) Apply(specs map[string]algo.Spec, use func(map[string]algo.Limi
 	defer l.mu.Unlock()
 	var done Changes
 	steps, err := l.plan(specs, &done)
-	limiters := map[string]algo.Limiter{}
-	for _, s := range steps {
-		limiters[s.name] = s.entry.limiter
-	}
 	if err == nil && use != nil {
+		limiters := make(map[string]algo.Limiter, len(steps))
+		for _, s := range steps {
+			limiters[s.name] = s.entry.limiter
+		}
 		err = use(limiters)
 	}
 	for i := 0; i < len(steps) && err == nil; i++ {
-		if s := &steps[i]; !s.made && s.was != s.spec {
+		if s := &steps[i]; s.adjusts() {
 			if err = s.spec.Apply(s.entry.limiter); err != nil {
 				undo(steps[:i])
 				err = fmt.Errorf("reload: limit %q: %w", s.name, err)
@@ -139,7 +147,10 @@ func (l *Limits) Apply(specs map[string]algo.Spec, use func(map[string]algo.Limi
 	}
 	if err != nil {
 		for _, s := range steps {
-			if c := closer(s.entry.limiter); c != nil && s.made {
+			if s.change == nil || !s.made {
+				continue
+			}
+			if c := closer(s.entry.limiter); c != nil {
 				_ = c.Close() // it is new
 			}
 		}
@@ -152,7 +163,7 @@ func (l *Limits) Apply(specs map[string]algo.Spec, use func(map[string]algo.Limi
 // undo gives limiters back the limits that they had.
 func undo(steps []step) {
 	for _, s := range steps {
-		if !s.made && s.was != s.spec {
+		if s.adjusts() {
 			_ = s.was.Apply(s.entry.limiter) // it was in force
 		}
 	}
@@ -160,6 +171,7 @@ func undo(steps []step) {
 
 // plan finds or makes a limiter for each limit. The error has all mistakes.
 func (l *Limits) plan(specs map[string]algo.Spec, done *Changes) (steps []step, err error) {
+	steps = make([]step, 0, len(specs))
 	for _, name := range slices.Sorted(maps.Keys(specs)) {
 		s, wrong := l.planOne(name, specs[name], done)
 		if wrong != nil {
@@ -177,19 +189,23 @@ func (l *Limits) plan(specs map[string]algo.Spec, done *Changes) (steps []step, 
 }
 
 // planOne decides between the limiter that is there and a new one.
-func (l *Limits) planOne(name string, spec algo.Spec, done *Changes) (step, error) {
-	spec, err := spec.With()
+func (l *Limits) planOne(name string, given algo.Spec, done *Changes) (step, error) {
+	was := (*l.now.Load())[name]
+	if was != nil && was.given == given { // checking all limits again takes a hundred times as long
+		done.Kept++
+		return step{name, was, nil}, nil
+	}
+	spec, err := given.With()
 	if err != nil {
 		return step{}, err
 	}
-	was := (*l.now.Load())[name]
 	if was != nil && adjustable(was.spec, spec) {
 		if was.spec == spec {
 			done.Kept++
 		} else {
 			done.Adjusted++
 		}
-		return step{name, spec, was, was.spec, false}, nil
+		return step{name, was, &change{given, spec, was.spec, false}}, nil
 	}
 	if was == nil {
 		done.Added++
@@ -197,10 +213,10 @@ func (l *Limits) planOne(name string, spec algo.Spec, done *Changes) (step, erro
 		done.Replaced = append(done.Replaced, name)
 	}
 	if back := l.idle[idleKey(name, spec)]; back != nil && adjustable(back.spec, spec) {
-		return step{name, spec, back, back.spec, false}, nil
+		return step{name, back, &change{given, spec, back.spec, false}}, nil
 	}
 	made, err := l.config.New(name, spec)
-	return step{name, spec, &entry{spec, made}, spec, true}, err
+	return step{name, &entry{given, spec, made}, &change{given, spec, spec, true}}, err
 }
 
 // adjustable reports whether a limiter can change from one limit to another in use.
@@ -216,9 +232,13 @@ func adjustable(was, next algo.Spec) bool {
 func (l *Limits) install(steps []step, done *Changes) {
 	next := make(map[string]*entry, len(steps))
 	for _, s := range steps {
-		s.entry.spec = s.spec
+		if s.change != nil {
+			s.entry.given, s.entry.spec = s.given, s.spec
+		}
 		next[s.name] = s.entry
-		delete(l.idle, idleKey(s.name, s.spec))
+		if len(l.idle) > 0 {
+			delete(l.idle, idleKey(s.name, s.entry.spec))
+		}
 	}
 	for name, e := range *l.now.Load() {
 		if next[name] == nil {

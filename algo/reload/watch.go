@@ -3,6 +3,7 @@ package reload
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -52,9 +53,33 @@ func (l *Limits) load(data []byte) (Changes, error) {
 	return l.Apply(specs, nil)
 }
 
-func decode(data []byte) (specs map[string]algo.Spec, err error) {
-	err = json.Unmarshal(data, &specs)
-	return specs, err
+// decoder reads JSON. A limit whose text is the one of the reading before is not parsed again, which
+// takes most of the time of a large file.
+func decoder() func(data []byte) (map[string]algo.Spec, error) {
+	type limit struct {
+		text string
+		spec algo.Spec
+	}
+	before := map[string]limit{}
+	return func(data []byte) (map[string]algo.Spec, error) {
+		var texts map[string]json.RawMessage
+		if err := json.Unmarshal(data, &texts); err != nil {
+			return nil, err
+		}
+		now, specs := make(map[string]limit, len(texts)), make(map[string]algo.Spec, len(texts))
+		for name, text := range texts {
+			one := before[name]
+			if one.text != string(text) {
+				one = limit{text: string(text)}
+				if err := json.Unmarshal(text, &one.spec); err != nil {
+					return nil, fmt.Errorf("reload: limit %q: %w", name, err)
+				}
+			}
+			now[name], specs[name] = one, one.spec
+		}
+		before = now
+		return specs, nil
+	}
 }
 
 // Status is the state of a file.
