@@ -182,7 +182,11 @@ func (q *Node) report(cmds []*Command, late bool) {
 
 // begin notes that b leaves. The caller holds q.mu.
 func (q *Node) begin(b *batch) {
-	b.sent, b.key = time.Now(), append(b.corrections[:len(b.corrections):len(b.corrections)], b.requests...)[0].Keys[0]
+	first := b.requests
+	if len(b.corrections) > 0 {
+		first = b.corrections
+	}
+	b.sent, b.key = time.Now(), first[0].Keys[0]
 	q.onWire = append(q.onWire, b)
 	if !q.armed {
 		q.arm(q.client.Timeout)
