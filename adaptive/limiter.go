@@ -51,11 +51,11 @@ type Limiter struct {
 	min     int64      // of the limit; its largest value is max of traits
 	queue   *waitQueue // nil: no waiting
 	order   *order     // nil: all requests are alike
-	_       [64]byte   // every request writes the fields below
+	closed  atomic.Bool
+	_       [64]byte // every request writes the fields below
 
 	occupied
 	durations
-	closed  atomic.Bool
 	_       [8]byte
 	denials denialCounts
 
