@@ -110,13 +110,21 @@ func (a *all) resolve(ctx context.Context, key string) (_ Limiter, err error) {
 }
 
 // Acquire charges n units of every limit, or none.
-func (a *all) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
-	var room [inlineParts]Request
-	reqs := room[:0]
-	for _, l := range a.limiters {
-		reqs = append(reqs, Request{l, key, n})
+func (a *all) Acquire(ctx context.Context, key string, n int64) (lease Lease, err error) {
+	if n < 0 {
+		return lease, fmt.Errorf("request 1 of %d: %w", len(a.limiters), costError(n))
 	}
-	return AcquireAll(ctx, reqs...)
+	c := newCompositeLease(len(a.limiters), false)
+	c.asked = c.asked[:0]
+	for _, l := range a.limiters {
+		c.asked = append(c.asked, Request{l, key, n})
+	}
+	if a.chooses {
+		err = c.acquireFlattened(ctx, &lease, c.asked)
+	} else {
+		err = c.acquire(ctx, &lease, c.asked, c.asked)
+	}
+	return lease, err
 }
 
 // Peek combines the answers of the limits.

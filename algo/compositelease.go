@@ -17,9 +17,10 @@ type compositeLease struct {
 	generation int64
 	held       int // of leases, while they are charged
 	requests   int
-	leases     []Lease // one for each part, in order
-	owners     []int   // the request of each part; empty: each part is a request
-	mixed      bool    // the requests have different costs
+	leases     []Lease   // one for each part, in order
+	owners     []int     // the request of each part; empty: each part is a request
+	asked      []Request // of All
+	mixed      bool      // the requests have different costs
 	now        keystore.Reading
 	inline     [inlineParts]Lease
 }

@@ -1,6 +1,8 @@
 package httpmw_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -58,6 +60,38 @@ func BenchmarkLimit(b *testing.B) {
 				w.reset()
 			}
 		})
+	}
+}
+
+// BenchmarkPolicies is what each policy more costs, beside the limiters alone, as one of [algo.All]
+// and in one decision of [algo.AcquireAll].
+func BenchmarkPolicies(b *testing.B) {
+	for _, n := range []int{1, 2, 3, 4, 8, 16} {
+		ps, reqs, limiters := make([]httpmw.Policy, n), make([]algo.Request, n), make([]algo.Limiter, n)
+		for i := range n {
+			limiters[i] = roomy(b)
+			ps[i] = httpmw.Policy{Name: fmt.Sprint("p", i), Limiter: limiters[i], Key: keyfunc.Global()}
+			reqs[i] = algo.Request{Limiter: limiters[i], N: 1}
+		}
+		run := func(name string, f func()) {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					f()
+				}
+			})
+		}
+		ctx, all := context.Background(), algo.All(limiters...)
+		run("AcquireAll", func() {
+			lease, _ := algo.AcquireAll(ctx, reqs...)
+			lease.Release(algo.Succeeded)
+		})
+		run("All", func() {
+			lease, _ := all.Acquire(ctx, "", 1)
+			lease.Release(algo.Succeeded)
+		})
+		w, r, h := newSink(), get(), httpmw.Limits(ps, httpmw.WithHeaders(httpmw.None))(bare)
+		run("Limits", func() { h.ServeHTTP(w, r) })
 	}
 }
 

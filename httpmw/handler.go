@@ -80,7 +80,7 @@ func (h *handler) plain(w http.ResponseWriter, r *http.Request, ps *policies) {
 	var lease algo.Lease
 	outcome := algo.Failed
 	defer func() { lease.Release(outcome) }()
-	if !h.admit(w, r, ps, &lease) {
+	if !h.admit(r.Context(), w, r, ps, &lease) {
 		return
 	}
 	h.next.ServeHTTP(w, r)
@@ -88,9 +88,14 @@ func (h *handler) plain(w http.ResponseWriter, r *http.Request, ps *policies) {
 }
 
 // admit decides on r, and answers it if it does not pass.
-func (h *handler) admit(w http.ResponseWriter, r *http.Request, ps *policies, lease *algo.Lease) bool {
+func (h *handler) admit(ctx context.Context, w http.ResponseWriter, r *http.Request, ps *policies, lease *algo.Lease) bool {
+	asked, pass := ps.Try(ctx, r, lease)
+	if pass {
+		h.Own.advertiseOne(w.Header(), ps.All[0], &lease.Decision)
+		return true
+	}
 	var v verdict // not on the stack of the handler, which may be deep
-	ps.Admit(r.Context(), r, lease, &v)
+	ps.Admit(ctx, r, lease, &v, asked)
 	return h.answer(w, r, ps, &v)
 }
 
@@ -116,13 +121,12 @@ func (h *handler) admitInFlight(w http.ResponseWriter, r *http.Request, ps *poli
 	if ps.watches {
 		ctx = f.Patience()
 	}
-	var v verdict
-	ps.Admit(ctx, r, f.Lease(), &v)
-	if !h.answer(w, r, ps, &v) {
-		return nil, false
-	}
 	if !h.LeaseInContext {
-		return r.Context(), true
+		return r.Context(), h.admit(ctx, w, r, ps, f.Lease())
+	}
+	var v verdict
+	if ps.Admit(ctx, r, f.Lease(), &v, admission.Asked{}); !h.answer(w, r, ps, &v) {
+		return nil, false
 	}
 	f.Lease().AwaitClient(false) // later calls may coincide with those of the handler
 	return ps.WithLease(r.Context(), f.Lease(), &v), true

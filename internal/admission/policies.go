@@ -20,6 +20,7 @@ type Policies[C any] struct {
 	All          []*Policy[C]
 	NeedsRelease bool // a lease may hold a slot, or its outcome decides the charge
 	chooses      bool // the limiter depends on the call
+	quick        bool // one limiter is asked for one unit, and nobody observes that
 	limiters     []algo.Limiter
 	policies     []string // their names
 }
@@ -37,6 +38,7 @@ func newPolicies[C any](a Adapter, s *Settings[C], all ...*Policy[C]) *Policies[
 			_, chooser := l.(algo.Chooser)
 			ps.chooses = ps.chooses || chooser
 		}
+		ps.quick = len(all) == 1 && p.Cost == nil && s.Observe == nil && !ps.chooses
 	}
 	return ps
 }
@@ -68,24 +70,60 @@ func (s *Settings[C]) Unlimited(ctx context.Context) context.Context {
 	return s.names.With(ctx)
 }
 
-// Admit decides on a call: all policies are charged or none. If v passes, the call may start,
-// and lease is acquired, or zero if nothing limits the call. Otherwise nothing stays charged.
-// A policy without a key under Skip, or that could not find its key with FailOpen, is left
-// out. v is zero.
-func (ps *Policies[C]) Admit(ctx context.Context, call C, lease *algo.Lease, v *Verdict[C]) {
-	if ps.Keys(ctx, call, v) {
+// Asked is what [Policies.Try] has done.
+type Asked struct {
+	key          string
+	err          error // of the key function, or of the limiter
+	found, asked bool  // the key, or an error; the limiter
+}
+
+// Try is all of Admit that most calls need: one limiter that lets the call pass at once needs no
+// verdict, which takes as long to make as to decide. If it is false, Admit goes on.
+func (ps *Policies[C]) Try(ctx context.Context, call C, lease *algo.Lease) (a Asked, pass bool) {
+	if !ps.quick {
+		return a, false
+	}
+	p := ps.All[0]
+	if a.key, a.err = p.Key(call); a.err != nil {
+		a.found = true
+		return a, false
+	}
+	p.share.Usual(keyed)
+	if l, ok := p.Limiter.(*algo.RateLimiter); ok { // in line, and its lease in place
+		*lease, a.err = l.Acquire(ctx, a.key, 1)
+	} else {
+		*lease, a.err = p.Limiter.Acquire(ctx, a.key, 1)
+	}
+	a.asked = true
+	return a, a.err == nil && lease.Allowed && lease.Delay <= 0
+}
+
+// Admit decides on a call, after Try or with a zero Asked: all policies are charged or none. If v
+// passes, the call may start, and lease is acquired, or zero if nothing limits the call. Otherwise
+// nothing stays charged. A policy without a key under Skip, or that could not find its key with
+// FailOpen, is left out. v is zero.
+func (ps *Policies[C]) Admit(ctx context.Context, call C, lease *algo.Lease, v *Verdict[C], a Asked) {
+	if a.asked {
+		v.Result = telemetry.Allowed
+		v.add(ps.All[0], ps.All[0].Limiter, a.key)
+		v.room[0].Request.N = 1
+		ps.conclude(ctx, lease, v, false, a.err)
+	} else if ps.Keys(ctx, call, v, a) {
 		ps.Charge(ctx, call, lease, v, 0)
 	}
 }
 
 // Keys is the part of Admit that a stream needs once: it finds the key of each policy, and
 // the limiter that is chosen for it. It is false if no limiter has to decide.
-func (ps *Policies[C]) Keys(ctx context.Context, call C, v *Verdict[C]) bool {
+func (ps *Policies[C]) Keys(ctx context.Context, call C, v *Verdict[C], a Asked) bool {
 	if n := len(ps.All); n > fewPolicies {
 		v.more = make([]Part[C], 0, n)
 	}
 	for _, p := range ps.All {
-		key, err := p.Key(call)
+		key, err := a.key, a.err
+		if !a.found {
+			key, err = p.Key(call)
+		}
 		if err != nil {
 			if key, v.Result = ps.keyless(ctx, p, v, err); v.Blame != nobody {
 				return false
@@ -212,6 +250,9 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 func acquire[C any](ctx context.Context, lease *algo.Lease, parts []Part[C], wait time.Duration) (err error) {
 	var room [4]algo.Request // more need an allocation
 	reqs := room[:0]
+	if len(parts) > len(room) {
+		reqs = make([]algo.Request, 0, len(parts))
+	}
 	for i := range parts {
 		reqs = append(reqs, parts[i].Request)
 	}
