@@ -50,7 +50,7 @@ func (o *ownOptions) advertise(h http.Header, v *verdict) {
 
 // advertiseOne is advertise for one policy.
 func (o *ownOptions) advertiseOne(h http.Header, p *admission.Policy[*http.Request], d *algo.Decision) {
-	if o.headers == None || !p.InForce(d) {
+	if !p.InForce(d) {
 		return
 	}
 	if o.legacy != IETF {

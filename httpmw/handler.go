@@ -91,7 +91,9 @@ func (h *handler) plain(w http.ResponseWriter, r *http.Request, ps *policies) {
 func (h *handler) admit(ctx context.Context, w http.ResponseWriter, r *http.Request, ps *policies, lease *algo.Lease) bool {
 	asked, pass := ps.Try(ctx, r, lease)
 	if pass {
-		h.Own.advertiseOne(w.Header(), ps.All[0], &lease.Decision)
+		if h.Own.headers != None {
+			h.Own.advertiseOne(w.Header(), ps.All[0], &lease.Decision)
+		}
 		return true
 	}
 	var v verdict // not on the stack of the handler, which may be deep

@@ -3,11 +3,9 @@ package admission
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
-	"github.com/sluice-go/sluice/internal/cause"
 	"github.com/sluice-go/sluice/internal/keytext"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -198,139 +196,5 @@ func (ps *Policies[C]) Decided(v *Verdict[C], key string, d algo.Decision) {
 	default:
 		v.Result, *v.Decision() = telemetry.Denied, d
 		v.refuse(blames[min(d.Reason, algo.Never)])
-	}
-}
-
-// Charge is the part of Admit that a stream needs for each message. v has the keys. A call
-// that its quota denies waits up to wait.
-func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v *Verdict[C], wait time.Duration) {
-	parts := v.Parts()
-	for i := range parts {
-		p := &parts[i]
-		p.Request.N = 1
-		if p.Cost == nil {
-			continue
-		}
-		if p.Request.N = p.Cost(call); p.Request.N < 0 {
-			one := *p
-			v.only(p.Policy, p.Request.Key)
-			v.room[0] = one
-			p.Policy.undecided(ctx, v, errNegative)
-			return
-		}
-	}
-	if ps.Observe != nil {
-		v.started = time.Now()
-	}
-	var err error
-	if one := &parts[0].Request; len(parts) == 1 && wait <= 0 {
-		*lease, err = one.Limiter.Acquire(ctx, one.Key, one.N)
-	} else {
-		err = acquire(ctx, lease, parts, wait)
-	}
-	if len(parts) == 1 {
-		if err == nil && lease.Allowed && lease.Delay <= 0 { // most calls
-			parts[0].Decision = lease.Decision
-		} else {
-			ps.conclude(ctx, lease, v, wait > 0, err)
-		}
-	} else {
-		for i := range parts {
-			parts[i].Decision = lease.Part(i).Decision
-		}
-		delay := lease.Delay
-		ps.conclude(ctx, lease, v, wait > 0, err)
-		for i := range parts {
-			parts[i].waited(delay, lease.Allowed)
-		}
-	}
-}
-
-// acquire charges all policies or none.
-func acquire[C any](ctx context.Context, lease *algo.Lease, parts []Part[C], wait time.Duration) (err error) {
-	var room [4]algo.Request // more need an allocation
-	reqs := room[:0]
-	if len(parts) > len(room) {
-		reqs = make([]algo.Request, 0, len(parts))
-	}
-	for i := range parts {
-		reqs = append(reqs, parts[i].Request)
-	}
-	if wait <= 0 {
-		*lease, err = algo.AcquireAll(ctx, reqs...)
-		return err
-	}
-	return waitAtMost(ctx, lease, reqs, wait)
-}
-
-// waitAtMost charges all of reqs, and waits for that up to wait.
-func waitAtMost(ctx context.Context, lease *algo.Lease, reqs []algo.Request, wait time.Duration) (err error) {
-	patient := ctx
-	if wait < TimeLeft(ctx) {
-		var cancel context.CancelFunc
-		patient, cancel = context.WithTimeout(ctx, wait)
-		defer cancel()
-	}
-	if *lease, err = algo.WaitAll(patient, reqs...); err == nil || ctx.Err() != nil {
-		return err
-	}
-	if patient.Err() != nil { // at the end of its patience it asks once
-		*lease, err = algo.AcquireAll(algo.Tentative(ctx), reqs...)
-	}
-	if d := &lease.Decision; d.Reason != algo.Admitted {
-		if err = nil; d.Reason == algo.Quota && d.RetryAfter <= wait && d.RetryAfter > TimeLeft(ctx) {
-			d.Cause = cause.Deadline
-		}
-	}
-	return err
-}
-
-// elapse subtracts a delay that has been slept from the waits of d.
-func elapse(d *algo.Decision, slept time.Duration) {
-	d.NextAfter = max(d.NextAfter-slept, 0)
-	d.ResetAfter = max(d.ResetAfter-slept, 0)
-}
-
-// deny turns an admission with a delay, which has been given back, into a
-// denial.
-func deny(d *algo.Decision, delay time.Duration) {
-	d.Allowed, d.Reason, d.Cause, d.RetryAfter = false, algo.Quota, cause.Deadline, delay
-	d.NextAfter = min(d.NextAfter, delay) // the charge is no longer before it
-}
-
-// conclude classifies every answer of the limiters. waited: the delay of an admission is over.
-func (ps *Policies[C]) conclude(ctx context.Context, lease *algo.Lease, v *Verdict[C], waited bool, err error) {
-	d := &lease.Decision
-	switch {
-	case err != nil:
-		v.Parts()[0].Policy.undecided(ctx, v, err)
-		return
-	case !d.Allowed:
-		if d.Reason == algo.Overload && d.RetryAfter == algo.Forever {
-			v.Err = context.DeadlineExceeded // only a request without a deadline could fit
-		}
-	case waited || algo.Sleep(ctx, d.Delay) == nil:
-		elapse(d, d.Delay)
-		*v.Decision() = *d
-		return
-	default:
-		lease.Release(algo.Canceled)
-		deny(d, d.Delay)
-	}
-	*v.Decision() = *d
-	v.denied(ctx)
-}
-
-// waited applies the delay of the whole call to the decision of one policy.
-func (p *Part[C]) waited(delay time.Duration, admitted bool) {
-	d := &p.Decision
-	switch {
-	case delay <= 0:
-	case admitted:
-		elapse(d, delay)
-	case d.Delay == delay:
-		deny(d, delay)
-	case d.Delay == 0: // its charge was given back
-		d.Remaining = min(d.Remaining+p.Request.N, d.Limit)
 	}
 }
