@@ -146,18 +146,23 @@ func (l *Limits) Apply(specs map[string]algo.Spec, use func(map[string]algo.Limi
 		}
 	}
 	if err != nil {
-		for _, s := range steps {
-			if s.change == nil || !s.made {
-				continue
-			}
-			if c := closer(s.entry.limiter); c != nil {
-				_ = c.Close() // it is new
-			}
-		}
+		discard(steps)
 		return Changes{}, err
 	}
 	l.install(steps, &done)
 	return done, nil
+}
+
+// discard closes limiters that were made.
+func discard(steps []step) {
+	for _, s := range steps {
+		if s.change == nil || !s.made {
+			continue
+		}
+		if c := closer(s.entry.limiter); c != nil {
+			_ = c.Close()
+		}
+	}
 }
 
 // undo gives limiters back the limits that they had.

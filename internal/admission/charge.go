@@ -22,7 +22,7 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 			one := *p
 			v.only(p.Policy, p.Request.Key)
 			v.room[0] = one
-			p.Policy.undecided(ctx, v, errNegative)
+			p.undecided(ctx, v, errNegative)
 			return
 		}
 	}
@@ -110,7 +110,7 @@ func (ps *Policies[C]) conclude(ctx context.Context, lease *algo.Lease, v *Verdi
 	d := &lease.Decision
 	switch {
 	case err != nil:
-		v.Parts()[0].Policy.undecided(ctx, v, err)
+		v.Parts()[0].undecided(ctx, v, err)
 		return
 	case !d.Allowed:
 		if d.Reason == algo.Overload && d.RetryAfter == algo.Forever {
