@@ -30,6 +30,7 @@ type breaker struct {
 	key     string // of the last failure: the probe goes to the same node
 	probing bool
 	probes  atomic.Int32 // unanswered probes
+	rejects atomic.Bool  // the node answered the last probe, and rejected it
 }
 
 const (
@@ -159,21 +160,35 @@ func (b *breaker) probe() bool {
 	defer timer.Stop()
 	select {
 	case err := <-result:
-		if Classify(err) == Rejected { // a server without memory takes releases
-			b.queue.flush()
-		}
+		b.rejects.Store(Classify(err) == Rejected)
 		b.client.host.Failed(Classify(err), err)
 		return err == nil
 	case <-timer.C:
+		b.rejects.Store(false)
 		return false
 	}
 }
 
-// writeProbe sends the probes of the host.
+// writeProbe sends the probes of the host. With them corrections leave for a node that rejects what it is
+// asked: one without memory takes releases.
 func (b *breaker) writeProbe(key string) error {
 	probes := b.client.host.Probe(key, b.queue)
+	cmds := newCommands(probes, false)
+	if b.rejects.Load() {
+		b.queue.mu.Lock()
+		cmds = append(cmds, newCommands(b.queue.takeKept(), false)...)
+		b.queue.mu.Unlock()
+	}
 	began := time.Now()
-	err := b.client.Execute(probes)
+	b.client.run(cmds)
+	for _, c := range cmds[:len(probes)] {
+		c.deliver()
+	}
+	b.queue.settle(cmds[len(probes):])
+	for _, c := range cmds[len(probes):] {
+		c.complete(began)
+	}
+	err := probes[0].Err
 	if err == nil {
 		b.queue.trips.note(time.Since(began))
 		b.client.host.Probed(probes)

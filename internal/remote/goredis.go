@@ -19,9 +19,10 @@ type goRedis struct {
 // GoRedis returns the transport on a client of go-redis.
 func GoRedis(client redis.UniversalClient) Transport { return goRedis{client: client} }
 
-// within bounds how long a connection without a reply is held.
+// within bounds how long a connection without a reply is held; of a client with hooks, which another
+// timeout would lose, its own timeout does.
 func (g goRedis) within(d time.Duration) goRedis {
-	if c, is := g.client.(*redis.Client); is {
+	if c, is := g.client.(*redis.Client); is && !hooked(c) {
 		if own := c.Options().ReadTimeout; own > 0 {
 			d = min(d, own)
 		}
