@@ -103,3 +103,25 @@ func TestHooksSeeAll(t *testing.T) {
 	require.True(t, hooked(c))
 	require.False(t, hooked(redis.NewClient(&redis.Options{})), "go-redis keeps hooks otherwise: callers alone are slower")
 }
+
+// A server that is silent while a connection is opened does not delay the end of the client.
+func TestCallerAloneOpensNothingAfterTheEnd(t *testing.T) {
+	server := redistest.Start(t)
+	c := server.Client()
+	require.NoError(t, c.Ping(t.Context()).Err()) // a connection of the client
+	client := New(GoRedis(c), Config{Timeout: time.Minute, ProbeInterval: time.Second}, quietHost{})
+	server.Pause()
+	defer server.Resume()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	require.False(t, client.Do(ctx, NewRequest(counting, "k", Args{1})), "it opens a connection meanwhile")
+	client.Stop()
+	require.Eventually(t, func() bool {
+		q := client.Node("k")
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return !q.own.opening
+	}, 20*time.Second, time.Millisecond)
+	server.Resume()
+	client.Close()
+}

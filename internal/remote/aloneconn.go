@@ -176,13 +176,12 @@ func open(ctx context.Context, o redis.Options) (net.Conn, error) {
 	}
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) { return lent{conn}, nil }
 	o.Protocol, o.MinIdleConns, o.DialerRetries = 2, 0, 1
-	if at, ok := ctx.Deadline(); ok {
-		o.ReadTimeout, o.WriteTimeout = time.Until(at), time.Until(at)
-	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	greeter := redis.NewClient(&o)
 	err = greeter.Process(ctx, once{redis.NewIntSliceCmd(ctx, "time")})
 	_ = greeter.Close()
-	if err = cmp.Or(err, conn.SetDeadline(time.Time{})); err != nil {
+	stop()
+	if err = cmp.Or(err, ctx.Err(), conn.SetDeadline(time.Time{})); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
