@@ -125,3 +125,21 @@ func TestCallerAloneOpensNothingAfterTheEnd(t *testing.T) {
 	server.Resume()
 	client.Close()
 }
+
+// A server that rejects the connection says why, whether one command is sent or several.
+func TestRejectedConnections(t *testing.T) {
+	o := redis.Options{Addr: redistest.Start(t).Addr(), Username: "nobody", Password: "wrong"}
+	c := redis.NewClient(&o)
+	t.Cleanup(func() { _ = c.Close() })
+	for n := 1; n < 3; n++ {
+		var cmds []*Command
+		for range n {
+			cmds = append(cmds, newCommands([]*Request{NewRequest(counting, "k", Args{1})}, true)...)
+		}
+		GoRedis(c).Do(t.Context(), cmds)
+		for _, cmd := range cmds {
+			require.ErrorContains(t, cmd.err, "WRONGPASS", n)
+			require.Equal(t, Misconfigured, Classify(cmd.err))
+		}
+	}
+}

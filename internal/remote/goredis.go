@@ -110,8 +110,11 @@ func (g goRedis) Do(ctx context.Context, cmds []*Command) {
 		sent[i].SetFirstKeyPos(3)
 		_ = pipe.Process(ctx, sent[i])
 	}
-	_, _ = pipe.Exec(ctx)
+	_, err := pipe.Exec(ctx)
 	for i, c := range cmds {
+		if sent[i].Val() == nil && sent[i].Err() == nil { // go-redis says so of no command if the server rejects the connection
+			sent[i].SetErr(err)
+		}
 		c.Done(sent[i].outcome())
 	}
 }
