@@ -96,15 +96,26 @@ func (b *breaker) recover() {
 		if !b.client.Sleep(interval + rand.N(interval/2+1)) {
 			return
 		}
-		if g, is := b.client.transport.(goRedis); is {
-			g.renew(b.client.running, b.failedKey(), b.client.Timeout)
-		}
-		if b.queue.isClosed() || b.probe() && b.rampUp() {
+		if b.queue.isClosed() || b.reach() && b.probe() && b.rampUp() {
 			return
 		}
 		b.queue.reportDistance()
 		b.client.router.reload(b.failedKey())
 	}
+}
+
+// reach reports whether the node takes connections, and renews idle ones.
+func (b *breaker) reach() bool {
+	g, is := b.client.transport.(goRedis)
+	if !is {
+		return true
+	}
+	if err := g.dial(b.client.running, b.client.Timeout); err != nil {
+		b.client.host.Failed(Classify(err), err)
+		return false
+	}
+	g.renew(b.client.running, b.failedKey(), b.client.Timeout)
+	return true
 }
 
 // rampUp returns the calls to Redis stage by stage; false if one of them failed.

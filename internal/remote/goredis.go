@@ -31,6 +31,25 @@ func (g goRedis) within(d time.Duration) goRedis {
 	return g
 }
 
+// dial dials a single server once: a command would let go-redis dial five times where it refuses connections. The
+// hooks of a client must see each dial, so for one with hooks it does nothing.
+func (g goRedis) dial(ctx context.Context, d time.Duration) error {
+	c, is := g.client.(*redis.Client)
+	if !is || hooked(c) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	conn, err := c.Options().Dialer(ctx, c.Options().Network, c.Options().Addr)
+	if err == nil {
+		_ = conn.Close()
+	}
+	if ctx.Err() != nil { // slow is not refused
+		return nil
+	}
+	return err
+}
+
 // renew takes all idle connections to the node of key at once: those without a reply within d
 // are closed. A balancer that was restarted leaves them silent.
 func (g goRedis) renew(ctx context.Context, key string, d time.Duration) {
