@@ -162,10 +162,10 @@ type civilRig struct {
 func TestW2_CalendarGroupsAgainstDates(t *testing.T) {
 	script := atInstant(t)
 	const life = "math.max(math.ceil(us / 1000), 1)"
-	source := strings.Replace(script.Source, life, life+" + 3600000", 1) // the clock of the test does not advance
-	require.NotEqual(t, script.Source, source)
+	source := strings.Replace(script.Source(), life, life+" + 3600000", 1) // the clock of the test does not advance
+	require.NotEqual(t, script.Source(), source)
 	r := &civilRig{t: t, rnd: rand.New(rand.NewPCG(31, 32)), client: redistest.Start(t).Client(),
-		script: remote.NewScript(script.Name, source, script.Args, script.Replies)}
+		script: remote.NewScript(script.Name, text(source), script.Args, script.Replies)}
 	for range cases.Count(10, 1500) {
 		r.id++
 		r.counts = nil

@@ -27,9 +27,10 @@ func banScript(s *remote.Script) *remote.Script {
 	if known, ok := banScripts.Load(s); ok {
 		return known.(*remote.Script)
 	}
-	_, body, _ := strings.Cut(s.Source, functions)
-	source := fmt.Sprintf("%slocal function decide(KEYS, ARGV)\n%s\nend\nlocal ARGS, REPLIES = %d, %d\n%s", prelude, body, s.Args, s.Replies, lua("ban"))
-	made, _ := banScripts.LoadOrStore(s, remote.NewScript(s.Name+" with bans", source, s.Args, s.Replies))
+	made, _ := banScripts.LoadOrStore(s, remote.NewScript(s.Name+" with bans", func() string {
+		_, body, _ := strings.Cut(s.Source(), lua("prelude"))
+		return fmt.Sprintf("%slocal function decide(KEYS, ARGV)\n%s\nend\nlocal ARGS, REPLIES = %d, %d\n%s", prelude(), body, s.Args, s.Replies, lua("ban"))
+	}, s.Args, s.Replies))
 	return made.(*remote.Script)
 }
 

@@ -111,9 +111,9 @@ func remoteBans(t *testing.T, spec algo.Spec, steps []banStep) (all []algo.Decis
 	l := algo.Must(store.Limiter("a", spec))
 	b := algo.Must(NewBan(l, banDenials, firstBan, maxBan))
 	plain := banScript(l.load().script())
-	ticking := strings.Replace(plain.Source, "redis.pcall('TIME')", "redis.call('MGET', 'sec', 'usec')", 1)
-	require.False(t, ticking == plain.Source)
-	banScripts.Store(l.load().script(), remote.NewScript(plain.Name, ticking, plain.Args, plain.Replies))
+	ticking := strings.Replace(plain.Source(), "redis.pcall('TIME')", "redis.call('MGET', 'sec', 'usec')", 1)
+	require.False(t, ticking == plain.Source())
+	banScripts.Store(l.load().script(), remote.NewScript(plain.Name, text(ticking), plain.Args, plain.Replies))
 	defer banScripts.Store(l.load().script(), plain)
 
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)

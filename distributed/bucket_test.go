@@ -75,7 +75,7 @@ func BenchmarkAcquire(b *testing.B) {
 		}
 	})
 	c := server.Client()
-	sha := c.ScriptLoad(ctx, distributed.BucketSource).Val()
+	sha := c.ScriptLoad(ctx, distributed.BucketSource()).Val()
 	b.Run("plain", func(b *testing.B) {
 		for b.Loop() {
 			c.EvalSha(ctx, sha, []string{"k"}, 0, 1_000_000, 0, 1, 0)

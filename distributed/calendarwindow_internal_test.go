@@ -20,9 +20,9 @@ import (
 // atInstant is the script of windows at an instant that the test sets, in the keys
 // sec and usec.
 func atInstant(t *testing.T) *remote.Script {
-	source := strings.Replace(prelude, "redis.pcall('TIME')", "redis.call('MGET', 'sec', 'usec')", 1)
-	require.NotEqual(t, prelude, source)
-	return remote.NewScript("fixed window", source+lua("fixedwindow"), fixedWindowScript.Args, fixedWindowScript.Replies)
+	source := strings.Replace(prelude(), "redis.pcall('TIME')", "redis.call('MGET', 'sec', 'usec')", 1)
+	require.NotEqual(t, prelude(), source)
+	return remote.NewScript("fixed window", text(source+lua("fixedwindow")), fixedWindowScript.Args, fixedWindowScript.Replies)
 }
 
 // TestL2_W2_CalendarWindowOnRedis: script and decide agree on every decision in

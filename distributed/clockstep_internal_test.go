@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,16 +24,14 @@ var steps = []time.Duration{-time.Hour, -30 * time.Second, 30 * time.Second, tim
 
 // useVirtualClockInAll is useVirtualClock for the scripts that are made later, too, and for heartbeats.
 func useVirtualClockInAll(t *testing.T, client *redis.Client) *virtualClock {
-	clock, was := useVirtualClock(t, client), prelude
-	prelude = strings.Replace(prelude, "redis.pcall('TIME')", "redis.call('LRANGE', '"+clockKey+"', 0, 1)", 1)
-	banScripts = sync.Map{}
-	t.Cleanup(func() { prelude, banScripts = was, sync.Map{} })
+	clock := useVirtualClock(t, client)
+	usePrelude(t, strings.Replace(prelude(), "redis.pcall('TIME')", "redis.call('LRANGE', '"+clockKey+"', 0, 1)", 1))
 	for _, s := range []*remote.Script{learnedScript, regionScript, heartbeatScript, creditsScript} {
 		was := *s
-		source := strings.Replace(s.Source, "redis.pcall('TIME')", "redis.call('LRANGE', '"+clockKey+"', 0, 1)", 1)
+		source := strings.Replace(s.Source(), "redis.pcall('TIME')", "redis.call('LRANGE', '"+clockKey+"', 0, 1)", 1)
 		source = strings.Replace(source, "redis.call('TIME')", "redis.call('LRANGE', '"+clockKey+"', 0, 1)", 1)
-		require.NotEqual(t, was.Source, source)
-		*s = *remote.NewScript(s.Name, source, s.Args, s.Replies)
+		require.NotEqual(t, was.Source(), source)
+		*s = *remote.NewScript(s.Name, text(source), s.Args, s.Replies)
 		t.Cleanup(func() { *s = was })
 	}
 	return clock

@@ -24,7 +24,10 @@ func Proofs(s *Store) (n int) {
 }
 
 // BucketSource is the script that decides about buckets.
-var BucketSource = bucketScript.Source
+func BucketSource() string { return bucketScript.Source() }
+
+// text is the source of a script.
+func text(source string) func() string { return func() string { return source } }
 
 // BlockKeys is the number of keys with a block.
 func BlockKeys(l *Limiter) int { return l.blocks.len() }

@@ -50,7 +50,7 @@ func (f *fallback) acquire(ctx context.Context, lease *algo.Lease, key string, n
 	quota := lim.describe().Quota
 	switch left := remote.HasLeft(ctx) && !store.remote.Node(f.limiter.redisKey(key)).Away(); {
 	case left || store.fallback == FallbackDeny:
-		f.deny(lease, quota, n)
+		f.deny(lease, lim, key, n)
 	case store.fallback == FallbackAllow:
 		lease.Decision = algo.Decision{Allowed: true, Limit: quota, Remaining: quota}
 	default:
@@ -64,13 +64,19 @@ func (f *fallback) acquire(ctx context.Context, lease *algo.Lease, key string, n
 	lease.Source = algo.SourceFallback
 }
 
-// deny denies n units without a limit. A peek is never denied.
-func (f *fallback) deny(lease *algo.Lease, quota, n int64) {
-	d := algo.Decision{Limit: quota, Allowed: n == 0}
+// deny denies n units without a limit. A call of 0 units is never denied: what its lease is settled to is charged
+// when Redis answers.
+func (f *fallback) deny(lease *algo.Lease, lim limit, key string, n int64) {
+	*lease = algo.Lease{Decision: algo.Decision{Limit: lim.describe().Quota}}
 	if n > 0 {
-		d.Reason, d.Cause, d.RetryAfter = algo.Overload, cause.Store, f.limiter.store.probeInterval
+		lease.Reason, lease.Cause, lease.RetryAfter = algo.Overload, cause.Store, f.limiter.store.probeInterval
+		return
 	}
-	lease.Decision = d
+	args := lim.acquireArgs(key, 0)
+	_, h := lim.explain(remote.Answer{Args: args[:], Reply: make([]int64, lim.script().Replies)}, 0)
+	h.Key, h.N = key, 0
+	lease.Allowed = true
+	*lease = algo.NewLease(lease.Decision, (*releaser)(f.limiter), h)
 }
 
 // follow keeps the local limiter at most as full as the shared limit, which has

@@ -1,6 +1,7 @@
 package distributed_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -79,4 +80,49 @@ func TestFallbackIsWarm(t *testing.T) {
 	require.False(t, acquire(t, l, "alice", 1).Allowed)
 	require.Equal(t, int64(6), acquire(t, l, "bob", 0).Remaining)
 	require.Equal(t, int64(10), acquire(t, l, "carol", 0).Remaining)
+}
+
+// A lease of 0 units that no limiter has decided is charged with what it is settled to, as soon as Redis answers.
+func TestLeasesOfNothingAreSettledLater(t *testing.T) {
+	settled := func(t *testing.T, l *distributed.Limiter, leases ...algo.Lease) {
+		for i := range leases {
+			require.True(t, leases[i].Allowed)
+			require.Equal(t, algo.SourceFallback, leases[i].Source)
+			leases[i].Settle(int64(3 + i))
+		}
+		require.Eventually(t, func() bool { return remoteNow(t, l, "k") == 3 }, 10*time.Second, time.Millisecond)
+		free := int64(3)
+		if algo.About(l).NeedsRelease {
+			free = 10
+		}
+		for i := range leases {
+			leases[i].Release(algo.Succeeded)
+		}
+		require.Eventually(t, func() bool { return remoteNow(t, l, "k") == free }, 10*time.Second, time.Millisecond)
+	}
+	t.Run("the caller has left", func(t *testing.T) {
+		store, _ := onRedis(t)
+		all := []*distributed.Limiter{must[*distributed.Limiter](t)(store.InFlight("in flight", 10, time.Minute))}
+		for name, make := range makers(store) {
+			all = append(all, must[*distributed.Limiter](t)(make(name, algo.PerHour(10))))
+		}
+		for _, l := range all {
+			remote(t, l, "k", 0)
+			gone, cancel := context.WithCancel(ctx)
+			cancel()
+			settled(t, l, must[algo.Lease](t)(l.Acquire(gone, "k", 0)), must[algo.Lease](t)(l.Acquire(gone, "k", 0)))
+		}
+	})
+	t.Run("denied without Redis", func(t *testing.T) {
+		e := &events{}
+		store, server := onRedis(t, append(quick(e), distributed.WithFallback(distributed.FallbackDeny))...)
+		l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(10)))
+		server.Kill()
+		for len(e.states()) == 0 {
+			acquire(t, l, "k", 0)
+		}
+		first, second := acquire(t, l, "k", 0), acquire(t, l, "k", 0)
+		server.Restart()
+		settled(t, l, first, second)
+	})
 }

@@ -43,9 +43,9 @@ func learnedAsModel(m *decide.Learner, now int64, a remote.Args) []int64 {
 // The script decides as the model, at instants that are its last argument.
 func TestLearnedAsTheModel(t *testing.T) {
 	const clock = "tonumber(clock[1]) * 1000000 + tonumber(clock[2])"
-	source := strings.Replace(learnedScript.Source, clock, "tonumber(ARGV[7])", 1)
-	require.NotEqual(t, learnedScript.Source, source)
-	script := remote.NewScript("learned", source, learnedScript.Args, learnedScript.Replies)
+	source := strings.Replace(learnedScript.Source(), clock, "tonumber(ARGV[7])", 1)
+	require.NotEqual(t, learnedScript.Source(), source)
+	script := remote.NewScript("learned", text(source), learnedScript.Args, learnedScript.Replies)
 	c := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr()})
 	defer c.Close()
 	traces := cases.Count(40, 2000)

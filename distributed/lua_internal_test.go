@@ -2,8 +2,14 @@ package distributed
 
 import (
 	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,11 +22,31 @@ import (
 
 // allScripts are the sources of all scripts.
 func allScripts() map[string]string {
-	return map[string]string{
-		"bucket": bucketScript.Source, "fixed window": fixedWindowScript.Source, "sliding window": slidingWindowScript.Source,
-		"credits": creditsScript.Source, "log": logScript.Source, "in flight": inFlightScript.Source, "region": lua("region"),
-		"ban": lua("ban"), "shares": lua("shares"), "heartbeat": lua("heartbeat"),
+	all := map[string]string{"ping": lua("ping"), "heartbeat": lua("heartbeat"), "shares": lua("shares")}
+	for _, s := range scripts {
+		all[s.Name] = s.Source()
 	}
+	return all
+}
+
+// The list of scripts, which Ping loads, has the text of each file; that of shares depends on their floors.
+func TestScriptsAreAll(t *testing.T) {
+	entries := algo.Must(files.ReadDir("."))
+	require.Greater(t, len(entries), 12)
+	all := strings.Join(slices.Collect(maps.Values(allScripts())), "")
+	for _, e := range entries {
+		require.Contains(t, all, lua(strings.TrimSuffix(e.Name(), ".lua")), e.Name())
+	}
+}
+
+// A program that links this package reads, joins and hashes no script before it uses one.
+func TestScriptsAreMadeAtFirstUse(t *testing.T) {
+	c := exec.Command(os.Args[0], "-test.run=^$")
+	c.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	said := string(algo.Must(c.CombinedOutput()))
+	init := regexp.MustCompile(`init github.com/sluice-go/sluice/distributed @.* (\d+) bytes`).FindStringSubmatch(said)
+	require.NotNil(t, init, said)
+	require.Less(t, algo.Must(strconv.Atoi(init[1])), 40_000)
 }
 
 // Lua 5.2 to 5.4, of servers other than Redis, lack these functions of Lua 5.1.
@@ -32,13 +58,20 @@ func TestScriptsUseNoFunctionThatLaterLuaLacks(t *testing.T) {
 	}
 }
 
+// usePrelude replaces the beginning of scripts that are made until the test ends.
+func usePrelude(t *testing.T, source string) {
+	was, all := prelude, scripts
+	prelude, banScripts, scripts = text(source), sync.Map{}, nil
+	t.Cleanup(func() { prelude, banScripts, scripts = was, sync.Map{}, all })
+}
+
 // On a server with Lua 5.4, where unpack is no global, bans decide as ever.
 func TestBansOnLua54(t *testing.T) {
 	const lua54 = "local table = {unpack = unpack, sort = table.sort, concat = table.concat}\nlocal unpack = nil\n"
-	was, wasBucket := prelude, *bucketScript
-	t.Cleanup(func() { prelude, *bucketScript = was, wasBucket })
-	prelude = lua54 + prelude
-	*bucketScript = *remote.NewScript("bucket", lua54+wasBucket.Source, wasBucket.Args, wasBucket.Replies)
+	wasBucket := *bucketScript
+	t.Cleanup(func() { *bucketScript = wasBucket })
+	usePrelude(t, lua54+prelude())
+	*bucketScript = *remote.NewScript("bucket", text(lua54+wasBucket.Source()), wasBucket.Args, wasBucket.Replies)
 	store, err := New(redistest.Start(t).Client(), WithTimeout(5*time.Second), WithInstances(1), WithLogger(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close()) }()
@@ -60,8 +93,8 @@ func TestBansOnLua54(t *testing.T) {
 func TestOneBrokenScriptOpensNoBreaker(t *testing.T) {
 	was := *slidingWindowScript
 	t.Cleanup(func() { *slidingWindowScript = was })
-	source := strings.Replace(was.Source, "local reply", "nothing_of_this_name()\nlocal reply", 1)
-	*slidingWindowScript = *remote.NewScript("sliding window", source, was.Args, was.Replies)
+	source := strings.Replace(was.Source(), "local reply", "nothing_of_this_name()\nlocal reply", 1)
+	*slidingWindowScript = *remote.NewScript("sliding window", text(source), was.Args, was.Replies)
 	store, err := New(redistest.Start(t).Client(), WithTimeout(5*time.Second), WithInstances(1), WithLogger(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close()) }()

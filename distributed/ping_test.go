@@ -182,6 +182,26 @@ func TestSlowDialsAreNoDistance(t *testing.T) {
 	})
 }
 
+// A Ping that repeats sends the scripts of limits only, until the server has lost them.
+func TestPingsAreCheap(t *testing.T) {
+	server := redistest.Start(t)
+	c := server.Client()
+	store := newStore(t, c, distributed.WithInstances(1))
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1000)))
+	sent := func() int {
+		server.Do("CONFIG", "RESETSTAT")
+		require.NoError(t, store.Ping(ctx))
+		return evalCalls(server)
+	}
+	first := sent()
+	few := sent()
+	require.Less(t, few, first/2)
+	server.Do("SCRIPT", "FLUSH")
+	remote(t, l, "k", 1)
+	require.Greater(t, sent(), few)
+	require.Equal(t, few, sent())
+}
+
 // A limit that is made after Ping decides in one round trip, also far away: its script is there.
 func TestPingLoadsScriptsOfLaterLimits(t *testing.T) {
 	virtually(t, redistest.Start(t), func(t *testing.T, c *redis.Client, wire *redistest.Wire) {
@@ -189,11 +209,17 @@ func TestPingLoadsScriptsOfLaterLimits(t *testing.T) {
 		wire.Set(redistest.Fault{Delay: away})
 		store := newStore(t, c, distributed.WithTimeout(2*time.Second), distributed.WithInstances(1))
 		require.NoError(t, store.Ping(ctx))
-		for name, make := range makers(store) {
-			l := must[*distributed.Limiter](t)(make(name, algo.PerHour(10)))
+		once := func(name string, l algo.Limiter) {
 			began := time.Now()
 			remote(t, l, "k", 1)
 			require.Equal(t, away, time.Since(began), name)
+		}
+		for name, make := range makers(store) {
+			l := must[*distributed.Limiter](t)(make(name, algo.PerHour(10)))
+			once(name, l)
+			ban, err := distributed.NewBan(l, algo.Per(5, time.Hour), time.Minute, time.Hour)
+			require.NoError(t, err)
+			once(name+" with bans", ban)
 		}
 	})
 }

@@ -156,11 +156,12 @@ const clockKey = "::clock"
 // useVirtualClock replaces the clock of the scripts until the test ends. No other
 // test may run meanwhile.
 func useVirtualClock(t *testing.T, client *redis.Client) *virtualClock {
+	usePrelude(t, prelude())
 	for _, s := range []*remote.Script{bucketScript, fixedWindowScript, slidingWindowScript, logScript, inFlightScript} {
 		was := *s
-		source := strings.Replace(s.Source, "redis.pcall('TIME')", "redis.call('LRANGE', '"+clockKey+"', 0, 1)", 1)
-		require.NotEqual(t, was.Source, source)
-		*s = *remote.NewScript(s.Name, source, s.Args, s.Replies)
+		source := strings.Replace(s.Source(), "redis.pcall('TIME')", "redis.call('LRANGE', '"+clockKey+"', 0, 1)", 1)
+		require.NotEqual(t, was.Source(), source)
+		*s = *remote.NewScript(s.Name, text(source), s.Args, s.Replies)
 		t.Cleanup(func() { *s = was })
 	}
 	// Where a bubble of synctest begins.

@@ -17,10 +17,10 @@ import (
 // operation, at instants that the test sets, also when the clock steps back.
 func TestL2_RegionScriptAndDecide(t *testing.T) {
 	client := redistest.Start(t).Client()
-	source := strings.Replace(regionScript.Source, "redis.pcall('TIME')", "redis.call('MGET', 'sec', 'usec')", 1)
+	source := strings.Replace(regionScript.Source(), "redis.pcall('TIME')", "redis.call('MGET', 'sec', 'usec')", 1)
 	// Keys must not expire in real time.
 	source = strings.Replace(source, "int(math.max(math.ceil(us / 1000), 1))", "3600000", 1)
-	script := remote.NewScript("region", source, regionScript.Args, regionScript.Replies)
+	script := remote.NewScript("region", text(source), regionScript.Args, regionScript.Replies)
 	rnd := rand.New(rand.NewPCG(17, 8))
 	admitted, leases := 0, 0
 	for range cases.Count(10, 300) {

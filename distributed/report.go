@@ -82,7 +82,7 @@ func (h *host) Probe(key string, n *remote.Node) []*remote.Request {
 	return probes
 }
 
-// Scripts are those of the limits.
+// Scripts are those of the limits that are in use, and all others.
 func (h *host) Scripts() (used, others []*remote.Script) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -91,8 +91,7 @@ func (h *host) Scripts() (used, others []*remote.Script) {
 			used = append(used, s)
 		}
 	}
-	others = []*remote.Script{bucketScript, fixedWindowScript, slidingWindowScript, logScript, inFlightScript, creditsScript, learnedScript}
-	return used, slices.DeleteFunc(others, func(s *remote.Script) bool { return slices.Contains(used, s) })
+	return used, slices.DeleteFunc(slices.Clone(scripts), func(s *remote.Script) bool { return slices.Contains(used, s) })
 }
 
 // Probed notes the heartbeat that went out with a probe.

@@ -10,24 +10,47 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// lua is the text of a file.
-func lua(name string) string { return string(algo.Must(files.ReadFile(name + ".lua"))) }
+// lua is the text of files.
+func lua(names ...string) (text string) {
+	for _, name := range names {
+		text += string(algo.Must(files.ReadFile(name + ".lua")))
+	}
+	return text
+}
+
+// prelude begins the scripts that are made in use.
+var prelude = func() string { return lua("clock", "prelude") }
+
+// scripts are those of limits, without those that have the floors of shares. [Store.Ping] loads them.
+var scripts []*remote.Script
 
 var (
-	clockSource         = lua("clock")
-	functions           = lua("prelude")
-	prelude             = clockSource + functions
-	pingScript          = remote.NewScript("ping", lua("ping"), 1, 1)
-	heartbeatScript     = remote.NewScript("heartbeat", lua("heartbeat"), 4, 3)
-	bucketScript        = remote.NewScript("bucket", clockSource+lua("bucketfirst")+functions+lua("bucket"), 6, 3)
-	fixedWindowScript   = remote.NewScript("fixed window", prelude+lua("fixedwindow"), 7, 3)
-	slidingWindowScript = remote.NewScript("sliding window", prelude+lua("slidingwindow"), 6, 5)
-	logScript           = remote.NewScript("sliding log", prelude+"local KIND, LOG = 'w', true\n"+lua("unitset"), 7, 5)
-	inFlightScript      = remote.NewScript("in-flight limit", prelude+"local KIND, LOG = 'v', false\n"+lua("unitset"), 7, 5)
-	creditsScript       = remote.NewScript("credits", prelude+lua("credits"), 3, 2)
-	regionScript        = remote.NewScript("region", prelude+lua("region"), 7, 5)
-	learnedScript       = remote.NewScript("learned", prelude+lua("learned"), 7, 3)
+	pingScript          = remote.NewScript("ping", func() string { return lua("ping") }, 1, 1)
+	heartbeatScript     = remote.NewScript("heartbeat", func() string { return lua("heartbeat") }, 4, 3)
+	bucketScript        = limitScript("bucket", 6, 3, "", "clock", "bucketfirst", "prelude", "bucket")
+	fixedWindowScript   = limitScript("fixed window", 7, 3, "", "clock", "prelude", "fixedwindow")
+	slidingWindowScript = limitScript("sliding window", 6, 5, "", "clock", "prelude", "slidingwindow")
+	logScript           = limitScript("sliding log", 7, 5, "local KIND, LOG = 'w', true\n", "clock", "prelude", "unitset")
+	inFlightScript      = script("in-flight limit", 7, 5, "local KIND, LOG = 'v', false\n", "clock", "prelude", "unitset")
+	creditsScript       = script("credits", 3, 2, "", "clock", "prelude", "credits")
+	regionScript        = limitScript("region", 7, 5, "", "clock", "prelude", "region")
+	learnedScript       = script("learned", 7, 3, "", "clock", "prelude", "learned")
 )
+
+// script makes a script of files, with constants before the last one.
+func script(name string, args, replies int, constants string, names ...string) *remote.Script {
+	last := len(names) - 1
+	s := remote.NewScript(name, func() string { return lua(names[:last]...) + constants + lua(names[last]) }, args, replies)
+	scripts = append(scripts, s)
+	return s
+}
+
+// limitScript makes a script of limits that [NewBan] takes.
+func limitScript(name string, args, replies int, constants string, names ...string) *remote.Script {
+	s := script(name, args, replies, constants, names...)
+	scripts = append(scripts, banScript(s))
+	return s
+}
 
 // The operations that the first argument of every script names.
 const (

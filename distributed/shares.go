@@ -117,7 +117,7 @@ func sharesScript(d *decide.Shares) *remote.Script {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(b.String()))
 	fmt.Fprintf(&b, "local HASH = '%08x'\n", h.Sum32())
-	return remote.NewScript("shares", prelude+b.String()+lua("shares"), 7, len(p.Floors)+3)
+	return remote.NewScript("shares", func() string { return prelude() + b.String() + lua("shares") }, 7, len(p.Floors)+3)
 }
 
 func list(numbers []int64) string {

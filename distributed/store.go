@@ -44,8 +44,10 @@ type Store struct {
 // store.
 //
 // Up to eight callers do not wait for a batch of others: on a client of a single server they send
-// their commands on up to eight connections of the store, which are dialed as the client's are. The
-// hooks of the client do not see these commands.
+// their commands on up to eight connections of the store, which are opened, named and renewed as the
+// client's are. There are none where the client has hooks when the store is made, a Limiter, a
+// StreamingCredentialsProvider or MaxActiveConns: then all commands go through the client, and one or two
+// callers at a time wait about twice as long.
 //
 // On a Ring, keys move when a shard goes down or comes back; a moved key starts
 // with a full bucket.

@@ -128,18 +128,18 @@ func (v *virtualServer) carry(ctx context.Context, instance int, cmds []*Command
 }
 
 // virtualScripts are the scripts that a virtual server knows, by their hashes.
-var virtualScripts = func() map[string]*remote.Script {
+var virtualScripts = sync.OnceValue(func() map[string]*remote.Script {
 	known := map[string]*remote.Script{}
 	for _, s := range []*remote.Script{bucketScript, heartbeatScript, fixedWindowScript, slidingWindowScript, learnedScript} {
 		known[s.Hash()] = s
 	}
 	return known
-}()
+})
 
 // hashOf is the hash of the script of a command.
 func hashOf(words []string) string {
 	if words[0] == "eval" {
-		return remote.NewScript("", words[1], 0, 0).Hash()
+		return remote.NewScript("", text(words[1]), 0, 0).Hash()
 	}
 	return words[1]
 }
@@ -149,7 +149,7 @@ func (v *virtualServer) execute(c *Command) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	words, n := c.Words()
-	keys, rest, script := words[3:3+n], words[3+n:], virtualScripts[hashOf(words)]
+	keys, rest, script := words[3:3+n], words[3+n:], virtualScripts()[hashOf(words)]
 	now := time.Now().UnixMicro() - v.back
 	reply := []int64{now}
 	for i, key := range keys {

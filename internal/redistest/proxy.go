@@ -16,7 +16,7 @@ type Fault struct {
 	Refuse    bool          // nothing listens
 	Reset     bool          // connections are reset as soon as they are made
 	BlackHole bool          // requests are read and never passed on
-	Delay     time.Duration // each reply comes this much later
+	Delay     time.Duration // each reply comes this much later, those of a pipeline together
 	Jitter    time.Duration // and up to this much more
 	Slice     bool          // replies arrive in pieces of one to three bytes
 
@@ -164,11 +164,21 @@ func (p *Proxy) requests(client, server net.Conn, commands chan<- request) {
 	}
 }
 
+// reply is a reply on its way back, and what happens to it at an instant.
+type reply struct {
+	raw   []byte
+	fault Fault
+	hit   bool
+	at    time.Time
+}
+
 // replies passes whole replies back, each to the fate that the fault has for
-// the reply to its command.
+// the reply to its command. A reply is delayed from its own arrival, not from
+// the end of the one before: a pipeline takes one round trip, as on a long way.
 func (p *Proxy) replies(client, server net.Conn, commands <-chan request) {
-	defer p.track(client, false)
-	defer func() { _ = client.Close() }()
+	back := make(chan reply, 1<<16)
+	defer close(back)
+	go p.back(client, back)
 	r := bufio.NewReader(server)
 	for {
 		raw, _, err := readFrame(r)
@@ -180,18 +190,27 @@ func (p *Proxy) replies(client, server net.Conn, commands <-chan request) {
 			raw = []byte(q.answer)
 		}
 		f, hit := p.fate(q.name)
-		time.Sleep(f.Delay + time.Duration(rand.Int64N(int64(f.Jitter)+1)))
+		back <- reply{raw, f, hit, time.Now().Add(f.Delay + time.Duration(rand.Int64N(int64(f.Jitter)+1)))}
+	}
+}
+
+// back delivers replies when they are due, in their order.
+func (p *Proxy) back(client net.Conn, replies <-chan reply) {
+	defer p.track(client, false)
+	defer func() { _ = client.Close() }()
+	for b := range replies {
+		time.Sleep(time.Until(b.at))
 		switch {
-		case hit && f.Lose, p.now().BlackHole:
+		case b.hit && b.fault.Lose, p.now().BlackHole:
 			continue
-		case hit && f.Cut:
+		case b.hit && b.fault.Cut:
 			reset(client)
 			return
-		case hit && f.HalfClose:
+		case b.hit && b.fault.HalfClose:
 			_ = client.(*net.TCPConn).CloseWrite()
 			continue
 		}
-		if write(client, raw, f.Slice) != nil {
+		if write(client, b.raw, b.fault.Slice) != nil {
 			return
 		}
 	}

@@ -22,6 +22,8 @@ const trusted = 10 * time.Millisecond
 // aloneConns is a node's own connections. The mutex of the node guards it.
 type aloneConns struct {
 	open    func(context.Context) (net.Conn, error) // nil: callers always queue
+	longest time.Duration                           // from its opening to its last use; 0: no limit
+	unused  time.Duration                           // between two uses; 0: no limit
 	idle    []*aloneConn
 	busy    int
 	opening bool
@@ -117,7 +119,7 @@ func (q *Node) takeAlone() (o *aloneConn) {
 	}
 	last := len(c.idle) - 1
 	o, c.idle = c.idle[last], c.idle[:last]
-	if time.Since(o.sent) > trusted && !alive(o.Conn) {
+	if !o.usable(c.longest, c.unused) {
 		_ = o.Close()
 		return nil
 	}

@@ -16,10 +16,12 @@ import (
 )
 
 // counting is a script that counts what is charged under a key.
-var counting = NewScript("counting", `local t = redis.call('TIME')
+var counting = NewScript("counting", func() string {
+	return `local t = redis.call('TIME')
 local all = {t[1] * 1000000 + t[2]}
 for i, key in ipairs(KEYS) do all[i + 1] = redis.call('INCRBY', key, ARGV[i]) end
-return all`, 1, 1)
+return all`
+}, 1, 1)
 
 // quietHost wants to know nothing.
 type quietHost struct{ Host }

@@ -2,10 +2,10 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"net"
+	"reflect"
 	"strconv"
 	"sync"
 	"time"
@@ -18,6 +18,7 @@ type aloneConn struct {
 	net.Conn
 	out, in []byte // in: what has come of the reply
 	reply   []int64
+	opened  time.Time
 	sent    time.Time
 
 	cmd  Command // under way
@@ -29,9 +30,17 @@ type aloneConn struct {
 }
 
 func newAloneConn(c net.Conn) *aloneConn {
-	o := &aloneConn{Conn: c}
+	o := &aloneConn{Conn: c, opened: time.Now()}
+	o.sent = o.opened
 	o.cmds[0] = &o.cmd
 	return o
+}
+
+// usable reports whether the connection is open, and younger than the client lets one be.
+func (o *aloneConn) usable(longest, idle time.Duration) bool {
+	unused := time.Since(o.sent)
+	return (longest <= 0 || time.Since(o.opened) < longest) && (idle <= 0 || unused < idle) &&
+		(unused < trusted || alive(o.Conn))
 }
 
 // interruptedBy ends read when ctx ends, until the function that it returns is called.
@@ -136,62 +145,50 @@ func appendWord[W string | []byte](b []byte, w W) []byte {
 	return append(append(b, w...), "\r\n"...)
 }
 
-// dialer returns a function that opens a connection as the client would: nil where that takes
-// more than its address, TLS, user and database.
-func (g goRedis) dialer() func(context.Context) (net.Conn, error) {
-	c, is := g.client.(*redis.Client)
-	if !is {
-		return nil
-	}
-	o := c.Options()
-	if o.OnConnect != nil || o.StreamingCredentialsProvider != nil || o.Limiter != nil {
-		return nil
-	}
-	return func(ctx context.Context) (net.Conn, error) {
-		conn, err := o.Dialer(ctx, o.Network, o.Addr)
-		if err != nil {
-			return nil, err
-		}
-		if at, ok := ctx.Deadline(); ok {
-			_ = conn.SetDeadline(at)
-		}
-		if err := greet(ctx, conn, o); err != nil {
-			_ = conn.Close()
-			return nil, err
-		}
-		return conn, conn.SetDeadline(time.Time{})
-	}
+// hooked reports whether a client has hooks, which see its dials and its commands. go-redis does not
+// say so; a version that keeps them otherwise counts as one with hooks.
+func hooked(c *redis.Client) bool {
+	hooks := reflect.ValueOf(c).Elem().FieldByName("slice") // of the embedded hooksMixin
+	return !hooks.IsValid() || hooks.Kind() != reflect.Slice || hooks.Len() > 0
 }
 
-// greet sends user, password and database.
-func greet(ctx context.Context, conn net.Conn, o *redis.Options) (err error) {
-	user, password := o.Username, o.Password
-	switch {
-	case o.CredentialsProviderContext != nil:
-		user, password, err = o.CredentialsProviderContext(ctx)
-	case o.CredentialsProvider != nil:
-		user, password = o.CredentialsProvider()
+// ownConns returns connections that go-redis opens as those of the client: none where its hooks, its
+// Limiter or a provider of credentials see what is sent, or where it bounds its connections.
+func (g goRedis) ownConns() (own aloneConns) {
+	c, is := g.client.(*redis.Client)
+	if !is || hooked(c) {
+		return own
 	}
-	var commands [][]any
-	switch {
-	case err != nil:
-		return err
-	case user != "":
-		commands = append(commands, []any{"auth", user, password})
-	case password != "":
-		commands = append(commands, []any{"auth", password})
+	o := *c.Options()
+	if o.StreamingCredentialsProvider != nil || o.Limiter != nil || o.MaxActiveConns > 0 {
+		return own
 	}
-	if o.DB > 0 {
-		commands = append(commands, []any{"select", o.DB})
-	}
-	var answer [256]byte
-	for _, words := range commands {
-		if _, err := conn.Write(appendWords(nil, words)); err != nil {
-			return err
-		}
-		if n, err := conn.Read(answer[:]); err != nil || !bytes.HasPrefix(answer[:n], []byte("+OK")) {
-			return errors.Join(err, fmt.Errorf("%s: %q", words[0], answer[:n]))
-		}
-	}
-	return nil
+	own.longest, own.unused = o.ConnMaxLifetime, o.ConnMaxIdleTime
+	own.open = func(ctx context.Context) (net.Conn, error) { return open(ctx, o) }
+	return own
 }
+
+// open opens a connection as a client with these options does. A client of its own greets the server.
+func open(ctx context.Context, o redis.Options) (net.Conn, error) {
+	conn, err := o.Dialer(ctx, o.Network, o.Addr)
+	if err != nil {
+		return nil, err
+	}
+	o.Dialer = func(context.Context, string, string) (net.Conn, error) { return lent{conn}, nil }
+	o.Protocol, o.MinIdleConns, o.DialerRetries = 2, 0, 1
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	greeter := redis.NewClient(&o)
+	err = greeter.Process(ctx, once{redis.NewIntSliceCmd(ctx, "time")})
+	_ = greeter.Close()
+	stop()
+	if err = cmp.Or(err, ctx.Err(), conn.SetDeadline(time.Time{})); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// lent is a connection that its borrower does not close.
+type lent struct{ net.Conn }
+
+func (lent) Close() error { return nil }

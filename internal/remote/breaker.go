@@ -30,6 +30,7 @@ type breaker struct {
 	key     string // of the last failure: the probe goes to the same node
 	probing bool
 	probes  atomic.Int32 // unanswered probes
+	rejects atomic.Bool  // the node answered the last probe, and rejected it
 }
 
 const (
@@ -95,15 +96,26 @@ func (b *breaker) recover() {
 		if !b.client.Sleep(interval + rand.N(interval/2+1)) {
 			return
 		}
-		if g, is := b.client.transport.(goRedis); is {
-			g.renew(b.client.running, b.failedKey(), b.client.Timeout)
-		}
-		if b.queue.isClosed() || b.probe() && b.rampUp() {
+		if b.queue.isClosed() || b.reach() && b.probe() && b.rampUp() {
 			return
 		}
 		b.queue.reportDistance()
 		b.client.router.reload(b.failedKey())
 	}
+}
+
+// reach reports whether the node takes connections, and renews idle ones.
+func (b *breaker) reach() bool {
+	g, is := b.client.transport.(goRedis)
+	if !is {
+		return true
+	}
+	if err := g.dial(b.client.running, b.client.Timeout); err != nil {
+		b.client.host.Failed(Classify(err), err)
+		return false
+	}
+	g.renew(b.client.running, b.failedKey(), b.client.Timeout)
+	return true
 }
 
 // rampUp returns the calls to Redis stage by stage; false if one of them failed.
@@ -159,21 +171,35 @@ func (b *breaker) probe() bool {
 	defer timer.Stop()
 	select {
 	case err := <-result:
-		if Classify(err) == Rejected { // a server without memory takes releases
-			b.queue.flush()
-		}
+		b.rejects.Store(Classify(err) == Rejected)
 		b.client.host.Failed(Classify(err), err)
 		return err == nil
 	case <-timer.C:
+		b.rejects.Store(false)
 		return false
 	}
 }
 
-// writeProbe sends the probes of the host.
+// writeProbe sends the probes of the host. With them corrections leave for a node that rejects what it is
+// asked: one without memory takes releases.
 func (b *breaker) writeProbe(key string) error {
 	probes := b.client.host.Probe(key, b.queue)
+	cmds := newCommands(probes, false)
+	if b.rejects.Load() {
+		b.queue.mu.Lock()
+		cmds = append(cmds, newCommands(b.queue.takeKept(), false)...)
+		b.queue.mu.Unlock()
+	}
 	began := time.Now()
-	err := b.client.Execute(probes)
+	b.client.run(cmds)
+	for _, c := range cmds[:len(probes)] {
+		c.deliver()
+	}
+	b.queue.settle(cmds[len(probes):])
+	for _, c := range cmds[len(probes):] {
+		c.complete(began)
+	}
+	err := probes[0].Err
 	if err == nil {
 		b.queue.trips.note(time.Since(began))
 		b.client.host.Probed(probes)

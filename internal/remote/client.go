@@ -6,6 +6,7 @@ package remote
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -156,10 +157,15 @@ func (c *Client) run(cmds []*Command) {
 }
 
 // load makes the node of a key know the scripts of the host: where it is far away, the first
-// decisions would not wait for a second round trip.
-func (c *Client) load(key string) error {
+// decisions would not wait for a second round trip. Scripts that no limit uses are sent again only
+// after the node has lost one.
+func (c *Client) load(key string, q *Node) error {
 	var cmds []*Command
 	used, others := c.host.Scripts()
+	known := q.loaded.Load()
+	if known {
+		others = nil
+	}
 	for _, s := range append(used, others...) {
 		r := NewRequest(s, key, Args{})
 		defer r.Free()
@@ -168,6 +174,7 @@ func (c *Client) load(key string) error {
 	if len(cmds) > 0 {
 		c.run(cmds)
 	}
+	q.loaded.Store(!slices.ContainsFunc(cmds, func(cmd *Command) bool { return cmd.err != nil || known && cmd.withSource }))
 	for _, cmd := range cmds[:len(used)] {
 		if cmd.err != nil {
 			return cmd.err
@@ -189,7 +196,7 @@ func (c *Client) Ping() error {
 		if err := q.breaker.writeProbe(key); err != nil {
 			return err
 		}
-		if err := c.load(key); err != nil {
+		if err := c.load(key, q); err != nil {
 			return err
 		}
 		q.warm(key)

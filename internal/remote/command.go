@@ -53,10 +53,10 @@ func (c *Command) words() []any {
 		keys += len(r.Keys)
 	}
 	words := make([]any, 0, n)
-	if c.withSource {
-		words = append(words, "eval", c.script.Source, keys)
+	if source, word := c.script.text(); c.withSource {
+		words = append(words, "eval", source, keys)
 	} else {
-		words = append(words, "evalsha", c.script.word, keys)
+		words = append(words, "evalsha", word, keys)
 	}
 	for _, r := range c.requests {
 		for _, k := range r.Keys {
@@ -179,6 +179,9 @@ func (q *Node) note(c *Command, sent time.Time) {
 		if len(c.reply) == 1 {
 			c.err = errExpired
 		}
+	}
+	if Classify(c.err) == NoScript {
+		q.loaded.Store(false)
 	}
 }
 

@@ -4,14 +4,14 @@ import "time"
 
 // corrections are the requests whose reply nobody awaits: releases, refunds, settlements,
 // renewals. They are never dropped because the node is away: they leave with the next
-// requests, before them and in commands of their own, or alone as soon as the node answers. What
+// requests or, of a node that rejects those, with the next probe, before them and in commands of their own,
+// or alone as soon as the node answers. What
 // has certainly not been executed, or may be executed twice, is kept again. The units of a
 // correction that is lost stay charged until they drain or expire, which never exceeds the
 // limit.
 type corrections struct {
-	kept     []*Request
-	held     bool // the last ones came back: they wait for the next requests, or for flush
-	flushing bool // they leave although the breaker is open
+	kept []*Request
+	held bool // the last ones came back: they wait for the next requests, or for flush
 }
 
 // MaxKept bounds the corrections of a node, about 5 MB.
@@ -39,7 +39,7 @@ func (q *Node) keep(r *Request) bool {
 
 // due reports whether corrections leave alone. The caller holds q.mu.
 func (q *Node) due() bool {
-	return len(q.kept) > 0 && !q.held && (q.flushing || q.breaker.level.Load() > 0)
+	return len(q.kept) > 0 && !q.held && q.breaker.level.Load() > 0
 }
 
 // wakeFor finds a worker for corrections that are due. The caller holds q.mu.
@@ -53,7 +53,7 @@ func (q *Node) wakeFor() {
 func (q *Node) flush() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.held, q.flushing = false, true
+	q.held = false
 	q.wakeFor()
 }
 
@@ -62,7 +62,7 @@ func (q *Node) takeKept() []*Request {
 	n := min(len(q.kept), maxBatch)
 	taken := q.kept[:n:n]
 	if q.kept = q.kept[n:]; len(q.kept) == 0 {
-		q.kept, q.flushing = nil, false
+		q.kept = nil
 	}
 	return taken
 }
@@ -92,7 +92,7 @@ func (q *Node) settle(cmds []*Command) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.kept = append(again, q.kept...)
-	q.held, q.flushing = true, false
+	q.held = true
 	time.AfterFunc(q.client.ProbeInterval, func() {
 		if q.breaker.level.Load() > 0 { // otherwise the next probe flushes
 			q.flush()

@@ -19,15 +19,35 @@ type goRedis struct {
 // GoRedis returns the transport on a client of go-redis.
 func GoRedis(client redis.UniversalClient) Transport { return goRedis{client: client} }
 
-// within bounds how long a connection without a reply is held.
+// within bounds how long a connection without a reply is held; of a client with hooks, which another
+// timeout would lose, its own timeout does.
 func (g goRedis) within(d time.Duration) goRedis {
-	if c, is := g.client.(*redis.Client); is {
+	if c, is := g.client.(*redis.Client); is && !hooked(c) {
 		if own := c.Options().ReadTimeout; own > 0 {
 			d = min(d, own)
 		}
 		g.bounded = c.WithTimeout(d)
 	}
 	return g
+}
+
+// dial dials a single server once: a command would let go-redis dial five times where it refuses connections. The
+// hooks of a client must see each dial, so for one with hooks it does nothing.
+func (g goRedis) dial(ctx context.Context, d time.Duration) error {
+	c, is := g.client.(*redis.Client)
+	if !is || hooked(c) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	conn, err := c.Options().Dialer(ctx, c.Options().Network, c.Options().Addr)
+	if err == nil {
+		_ = conn.Close()
+	}
+	if ctx.Err() != nil { // slow is not refused
+		return nil
+	}
+	return err
 }
 
 // renew takes all idle connections to the node of key at once: those without a reply within d
@@ -109,8 +129,11 @@ func (g goRedis) Do(ctx context.Context, cmds []*Command) {
 		sent[i].SetFirstKeyPos(3)
 		_ = pipe.Process(ctx, sent[i])
 	}
-	_, _ = pipe.Exec(ctx)
+	_, err := pipe.Exec(ctx)
 	for i, c := range cmds {
+		if sent[i].Val() == nil && sent[i].Err() == nil { // go-redis says so of no command if the server rejects the connection
+			sent[i].SetErr(err)
+		}
 		c.Done(sent[i].outcome())
 	}
 }

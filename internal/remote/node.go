@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +21,7 @@ type Node struct {
 	breaker breaker
 	trips   roundTrips
 	clock   nodeClock
+	loaded  atomic.Bool // it knows all scripts of the host, as far as its replies show
 
 	mu    sync.Mutex
 	work  sync.Cond

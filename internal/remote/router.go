@@ -36,7 +36,7 @@ func newRouter(s *Client) *router {
 	r.whole = newNode(s, "")
 	g, isGoRedis := s.transport.(goRedis)
 	if isGoRedis {
-		r.whole.own.open = g.dialer()
+		r.whole.own = g.ownConns()
 	}
 	switch {
 	case s.transport.Cluster():

@@ -4,6 +4,7 @@ import (
 	"crypto/fips140"
 	"crypto/sha1"
 	"encoding/hex"
+	"sync"
 )
 
 // Script is a Lua script that decides for any number of keys. Arguments and
@@ -15,20 +16,26 @@ import (
 // The clock is always the server's, so the clocks of the instances do not
 // matter.
 type Script struct {
-	Name, Source  string
+	Name          string
 	Args, Replies int
-	word          any // its SHA-1 in hexadecimal, as EVALSHA takes it
+	text          func() (source string, word any) // word: its SHA-1 in hexadecimal, as EVALSHA takes it
 }
 
-// NewScript makes a script.
-func NewScript(name, source string, args, replies int) *Script {
-	var sum [sha1.Size]byte
-	fips140.WithoutEnforcement(func() { sum = sha1.Sum([]byte(source)) }) // the name of a script, not a secret
-	return &Script{name, source, args, replies, hex.EncodeToString(sum[:])}
+// NewScript makes a script, whose source is made for its first use.
+func NewScript(name string, source func() string, args, replies int) *Script {
+	return &Script{name, args, replies, sync.OnceValues(func() (string, any) {
+		var sum [sha1.Size]byte
+		text := source()
+		fips140.WithoutEnforcement(func() { sum = sha1.Sum([]byte(text)) }) // the name of a script, not a secret
+		return text, hex.EncodeToString(sum[:])
+	})}
 }
+
+// Source is the text that EVAL takes.
+func (s *Script) Source() string { source, _ := s.text(); return source }
 
 // Hash is the word by which EVALSHA names the script.
-func (s *Script) Hash() string { return s.word.(string) }
+func (s *Script) Hash() string { _, word := s.text(); return word.(string) }
 
 // The sizes of scripts.
 const (
