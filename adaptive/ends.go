@@ -48,6 +48,7 @@ const (
 
 // pace is how work ends. It forgets everything within seconds.
 type pace struct {
+	target       float64 // s
 	rate, slow   float64 // ends per second, over rateMemory and slowMemory
 	slowN, longN float64 // work in flight, over slowMemory and longMemory
 	aged         float64 // ends of standing work per second
@@ -84,7 +85,7 @@ func (p *pace) end(c *counters, n int64, s Sample, since, patience int64) {
 		c.good.Add(1)
 	}
 	switch {
-	case !good && !s.Outcome.Timed() && rtt >= patience && us >= typical:
+	case !good && us >= typical && (!s.Outcome.Timed() && rtt >= patience || float64(rtt) > p.target*1e9):
 		c.left.Add(1)
 		c.waited.Add(us)
 	case !s.Outcome.Timed(): // a stream, or a slow client: its time says nothing
@@ -109,7 +110,7 @@ func (p *pace) update(at int64, c counts, n float64) {
 	follow(&p.aged, slowMemory, c.aged/dt)
 	follow(&p.slowN, slowMemory, n)
 	follow(&p.longN, longMemory, n)
-	if float64(at-p.turned)/1e9 > max(fitMemory, 3*min(p.fit.mean(), p.takes())) {
+	if float64(at-p.turned)/1e9 > max(fitMemory, p.target, 3*min(p.fit.mean(), p.takes())) {
 		p.turned, p.generations = at, [2]fit{{}, p.generations[0]}
 	}
 	p.generations[0].add(c.fit)

@@ -96,7 +96,7 @@ func (s *sojourn) watch(at int64, n float64) {
 	switch {
 	case hangs:
 		s.hold.cause, limit = cause.Hang, 0
-	case v == unclear && !calm:
+	case v == byNature, v == unclear && !calm:
 		limit = max(limit, trialTo*n)
 	}
 	s.since.Store(at + 1)
@@ -106,16 +106,15 @@ func (s *sojourn) watch(at int64, n float64) {
 // bears reports whether work that takes w is left alone: if it does so by nature, or as long as it is
 // unclear and nothing is late or grows, or other work is as quick as ever.
 func (s *sojourn) bears(at int64, n, w float64, v verdict) bool {
-	p, b := &s.pace, &s.slow
+	p, b, mean := &s.pace, &s.slow, s.pace.fit.mean()
 	switch {
-	case v == byNature, s.few(v, p.slow):
+	case v == byNature && (w < s.patience || mean < calmTarget*s.patience && !p.leaves()), s.few(v, p.slow):
 		return true
 	case v == queues:
 		return false
 	case at < b.until && !p.leaves() && w < slowGrows*b.takes*(1+2/math.Sqrt(p.slow)):
 		return true
 	}
-	mean := p.fit.mean()
 	return mean > 0 && mean < calmTarget*s.patience && n < signGrew*p.slowN ||
 		w < lateTarget*s.patience && n < 1.5*p.longN+2*math.Sqrt(p.longN)
 }

@@ -75,7 +75,7 @@ func newSojourn(m machine.Machine, target float64, busy func() bool, hook func(S
 	s := &sojourn{machine: m, target: target, busy: busy, hook: hook, patience: target, calmAt: math.MinInt64 / 2}
 	s.limit.Store(noLimit)
 	at := m.Now()
-	s.pace.updated, s.pace.lastEnd = at, at
+	s.pace.target, s.pace.updated, s.pace.lastEnd = target, at, at
 	return s
 }
 

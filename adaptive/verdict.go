@@ -88,7 +88,7 @@ func (s *sojourn) verdict(w float64) verdict {
 	switch {
 	case part-3*err > queuePart && part-err < mostPart:
 		return queues
-	case s.pace.leaves() && mean > s.patience/4:
+	case s.pace.leaves() && (mean > s.patience/4 || mean < w/2):
 		return unclear
 	case math.Abs(part)+err < queuePart/2, asItTakes && (part+2*err < 0 && !s.pace.fit.narrow() || math.Abs(part)+err < naturePart):
 		return byNature
