@@ -27,6 +27,7 @@ type Cell struct {
 	HitTime time.Duration
 	Hang    float64           // share of the requests that hang
 	Polls   int               // long polls beside
+	Timeout bool              // a handler ends with its client, with a failure of its own
 	SLO     time.Duration     // a later answer is useless
 	Target  time.Duration     // of Default, the SLO if that is more
 	Options []adaptive.Option // of the limiters of package adaptive

@@ -302,7 +302,10 @@ func (w *world) end(r *request, o algo.Outcome) {
 	r.ended = true
 	delete(w.living, r)
 	w.open--
-	if r.gone {
+	switch {
+	case r.gone && w.Timeout:
+		o = algo.Failed
+	case r.gone:
 		o = algo.Failed | algo.Untimed
 	}
 	r.done(o)
