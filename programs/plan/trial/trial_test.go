@@ -192,7 +192,7 @@ func TestNothing(t *testing.T) {
 // found in one pass.
 func TestDemand(t *testing.T) {
 	rnd, requests := rand.New(rand.NewPCG(9, 10)), max(algotest.Cases(60_000, 60_000), 3000)
-	for _, step := range []time.Duration{time.Millisecond, time.Second, time.Minute, time.Hour, 3 * time.Hour} {
+	for _, step := range []time.Duration{time.Millisecond, time.Second, time.Minute, time.Hour} {
 		units := map[string]int64{}
 		var events []backtest.Event
 		at := start
