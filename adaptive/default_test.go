@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
 )
 
 func newRemote(workers int, service time.Duration) *remote {
@@ -97,6 +98,25 @@ func TestHook(t *testing.T) {
 	r.service = time.Hour
 	r.play(t, m, l, 500, 10*time.Second)
 	require.Equal(t, "sojourntruenothing completes, nothing waits for the processor", said[2])
+}
+
+// TestNoHangAfterAPause: nothing ended in a pause, because nothing was in flight.
+func TestNoHangAfterAPause(t *testing.T) {
+	m := newModel()
+	l := m.limiter(t, adaptive.Default(m.option()))
+	r := newRemote(10, 10*time.Millisecond)
+	for _, pause := range []time.Duration{0, 700 * time.Millisecond, 3 * time.Second} {
+		require.Zero(t, denied(r.play(t, m, l, 500, 5*time.Second), 0))
+		m.at += pause
+		var leases []algo.Lease
+		for range 60 {
+			lease := acquire(t, l, "", 1)
+			require.True(t, lease.Allowed, "%v, after %d", pause, len(leases))
+			leases = append(leases, lease)
+			m.at += time.Millisecond
+		}
+		releaseAll(leases, algo.Succeeded)
+	}
 }
 
 // TestDefaultBehindAHungDependency: nothing completes.

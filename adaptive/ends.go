@@ -58,6 +58,7 @@ type pace struct {
 	turned       int64   // instant at which the present one began
 	updated      int64
 	lastEnd      int64 // instant
+	few          int64 // last instant at which few were in flight, without a limit
 	lastTimed    int64 // instant of the last end whose time says something
 	woke         int64 // instant of the first end after a silence
 
@@ -160,7 +161,8 @@ func (p *pace) silent(at int64) bool {
 	return float64(at-p.lastEnd)/1e9 > max(rateMemory, 3/max(p.slow, 1e-9))
 }
 
-// hangs reports whether nothing has ended for the target and twice the mean time of work.
+// hangs reports whether many are in flight, and nothing has ended, for the target and twice the mean
+// time of work.
 func (p *pace) hangs(at int64, target float64) bool {
-	return float64(at-p.lastEnd)/1e9 > max(target, 2*p.fit.mean())
+	return float64(at-max(p.lastEnd, p.few))/1e9 > max(target, 2*p.fit.mean())
 }

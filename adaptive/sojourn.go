@@ -148,6 +148,9 @@ func (s *sojourn) regime(at, inFlight int64) {
 	s.pace.update(at, c, n)
 	s.measure(at, dt, c, float64(inFlight))
 	if s.hold.cause == cause.None {
+		if n <= sojournFew {
+			s.pace.few = at
+		}
 		s.watch(at, n)
 	} else {
 		s.govern(at, n, dt, c)
