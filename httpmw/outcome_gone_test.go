@@ -45,7 +45,7 @@ func proxyTo(t *testing.T, upstream http.Handler) http.Handler {
 	target, err := url.Parse(s.URL)
 	require.NoError(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(target)
-	transport := &http.Transport{MaxIdleConnsPerHost: 100}
+	transport := &http.Transport{DisableKeepAlives: true} // a failure on a shared one fails the next request too
 	t.Cleanup(transport.CloseIdleConnections)
 	proxy.Transport, proxy.ErrorLog = transport, quietLog
 	return proxy
