@@ -46,11 +46,8 @@ const (
 // timeout is long where every question has its answer: a busy machine alone
 // must not make a reply late.
 func (f faultRow) timeout() time.Duration {
-	switch {
-	case f.effect == oneKey || f.effect == answered:
+	if f.effect == oneKey || f.effect == answered || f.instances > 0 {
 		return time.Second
-	case f.instances > 0:
-		return 200 * time.Millisecond
 	}
 	return 40 * time.Millisecond
 }
@@ -115,7 +112,7 @@ func byVersion(name string, e effect, limit, other quota) faultRow {
 
 // byStart is eight instances that start together, with or without blocks.
 func byStart(name string, e effect, begin func(*rig, *testing.T)) []faultRow {
-	row := faultRow{name: name, effect: e, at: []position{atStart}, instances: 8, lasts: time.Second, begin: begin, over: sets(redistest.Fault{})}
+	row := faultRow{name: name, effect: e, at: []position{atStart}, instances: 8, lasts: 3 * time.Second, begin: begin, over: sets(redistest.Fault{})}
 	blocks := row
 	blocks.name, blocks.blocks = name+", blocks", 16
 	if e == answered { // they have been counted after four seconds, and there is room for blocks
@@ -252,7 +249,7 @@ func (o *outcome) check(t *testing.T, c cell) {
 	require.LessOrEqual(t, o.share, 1., "W3")
 	require.Less(t, o.denied, c.denial()+4*grace)
 	require.Less(t, o.p95, c.row.timeout()+grace, "F1")
-	require.Less(t, o.back, 2*probeEvery+8*grace, "F3")
+	require.Less(t, o.back, 2*(probeEvery+c.row.timeout())+8*grace, "F3")
 	require.Zero(t, o.slotsLost)
 	require.LessOrEqual(t, o.unitsLost, int64(2*max(c.row.instances, faultInstances)), "the commands on a connection that breaks")
 	for _, m := range o.meters {

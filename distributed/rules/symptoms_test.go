@@ -308,7 +308,7 @@ func TestDecisionsBesideAFlappingRule(t *testing.T) {
 	cases.Slow(t)
 	_, server := onRedis(t)
 	fill(t, server.Client(), 10_000)
-	store := newStore(t, server.Client())
+	store := newStore(t, server.Client(), distributed.WithTimeout(400*time.Millisecond)) // the machine may be busy
 	set := newRules(t, store)
 	require.NoError(t, set.Put(ctx, "calm", perHour(1_000_000)))
 	flaps := newRules(t, newStore(t, server.Client()))
