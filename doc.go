@@ -93,15 +93,16 @@
 //	    1 + (1 + 1/2 + ... + 1/N) times B + R*w.
 //	W4  Several limits in one decision: all are charged or none, and RetryAfter
 //	    suffices for all of them.
-//	U1  Arrivals that conform to the rate are never denied, as long as the clock
-//	    does not go back.
+//	U1  Arrivals that conform to the rate, in which the time of a unit is rounded up
+//	    to 1/64 ns, are never denied, as long as the clock does not go back.
 //	U2  RetryAfter is exact: after it the request succeeds, a nanosecond earlier
 //	    it is denied.
 //	L1  Lock-free limiters are linearizable to the pure decision.
 //	L2  The pure decisions and the scripts on Redis agree to the bit.
 //	C1  Work in flight never exceeds the limit (one that falls is reached as work
-//	    ends; a request of any cost enters alone), and its slot is freed however
-//	    it ends: by panic, exit, cancellation, reset or hijack.
+//	    ends; a request of any cost enters alone; work that has waited for its
+//	    client comes on top, but for Fixed), and its slot is freed however it ends:
+//	    by panic, exit, cancellation, reset or hijack.
 //	C2  An adaptive limit stays within its bounds; streams, cancellations and
 //	    fast failures never change it, but AIMD's falls with failures; a failed
 //	    signal is no overload, and leaves the decision to the other strategies.

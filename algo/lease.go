@@ -112,11 +112,12 @@ func (l *Lease) Release(o Outcome) {
 }
 
 // Settle corrects the cost to actual units: reserve an estimate, run, settle. A lower cost refunds the
-// difference as far as it still weighs. A higher cost is charged even if it does not fit, so that the
-// key pays it off before its next admission. Of several calls the last counts, except that
-// [NewSlidingLog] and shares do not give back units that an earlier call has added. A lease of cost 0
-// can be settled too. Settle does nothing after Release, on a denied lease, and with a negative amount,
-// which is logged once with the code algo.negative_usage.
+// difference as far as it still weighs; what an earlier call has added counts as charged at the
+// admission. A higher cost is charged even if it does not fit, so that the key pays it off before its
+// next admission. Of several calls the last counts, except that [NewSlidingLog] and shares do not give
+// back units that an earlier call has added. A lease of cost 0 can be settled too. Settle does nothing
+// after Release, on a denied lease, and with a negative amount, which is logged once with the code
+// algo.negative_usage.
 //
 // On the lease of several limits it corrects all of them. Where they were asked for different costs, or
 // one of them, at any depth, counts requests in flight, it changes nothing anywhere and logs that once,

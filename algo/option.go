@@ -104,7 +104,7 @@ func DenyNew() Option {
 // limiter with a clock of its own takes longer for a decision.
 //
 // [Wait], [WaitAll], [Sleep] and the adapters that wait sleep in real time, and look again at
-// least once a second. Where no code takes a clock, testing/synctest needs no option.
+// least once a second until they are admitted. Where no code takes a clock, testing/synctest needs no option.
 func Clock(now func() time.Time) Option {
 	if now == nil {
 		panic("algo: Clock: the function is nil")

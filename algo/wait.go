@@ -10,8 +10,8 @@ import (
 )
 
 // Wait acquires n units of l under key and sleeps until the work may start. It looks again at least
-// once a second, so that it notices when the limit is switched off, reset or raised. Its denials are no
-// offence; see [Tentative].
+// once a second until it is admitted, so that it notices when the limit is switched off, reset or raised; a
+// Delay it sleeps whole. Its denials are no offence; see [Tentative].
 //
 // Callers that wait for the same limiter and key in this process are served in the order of their
 // arrival; callers of Acquire do not wait in line. A limiter whose type cannot be compared has no line.
@@ -20,8 +20,9 @@ import (
 // charged, and the error is:
 //
 //   - [ErrWait], without a sleep, when the context's deadline comes before admission could, those ahead
-//     in line included, when l denies for overload or for ever, or without a RetryAfter. A limit in
-//     flight waits in its queue: give it one by adaptive.WithQueue;
+//     in line included, when l denies for overload or for ever, or without a RetryAfter; after a sleep,
+//     when the Delay with which l admits in the end outlasts the deadline. A limit in flight waits in
+//     its queue: give it one by adaptive.WithQueue;
 //   - [ErrCost] when n can never fit;
 //   - the context's error when the context ends during the sleep.
 func Wait(ctx context.Context, l Limiter, key string, n int64) (Lease, error) {

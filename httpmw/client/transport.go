@@ -38,9 +38,9 @@ import (
 //
 // RoundTrip fails at once with an error that wraps
 //
-//   - [algo.ErrWait] if the request's context ends sooner than the wait would,
-//     after a denial for overload, whose end is unknown, and after a denial for
-//     ever;
+//   - [algo.ErrWait] if the request's context ends sooner than the wait would (a limit with MaxWait
+//     may show that only when it admits), after a denial for overload, whose end is unknown, and
+//     after a denial for ever;
 //   - [algo.ErrCost] if the cost can never fit;
 //   - the error of key, such as [keyfunc.ErrNoKey], and of l, unless [WithFailOpen].
 //
