@@ -49,15 +49,21 @@ func WithLease(ctx context.Context, lease *Lease, limiters []Limiter, policies .
 // policy the lease of that policy, of any of them. On a stream of gRPC it is the lease of the opening.
 //
 // It is never nil: a zero Lease for a request that passes unlimited or without that policy. A name that
-// no policy around the request has, in any plan, is logged once with the code algo.unknown_policy. Use
-// the lease until the handler returns, and from one goroutine at a time.
+// no policy around the request has, in any plan, is logged once with the code algo.unknown_policy; so is
+// a context without any lease, once a request has passed an adapter without WithLeaseInContext. Use the lease until the handler returns, and from one goroutine at a time.
 func LeaseFrom(ctx context.Context, policy ...string) *Lease {
 	if len(policy) > 0 {
-		lease, _ := find(ctx, policy[0])
+		lease, l := find(ctx, policy[0])
+		if l == nil && warning.Unkept.Load() {
+			warning.UnknownPolicy.Log("policy", policy[0])
+		}
 		return lease
 	}
 	if a := leasedIn(ctx); a != nil {
 		return a.lease
+	}
+	if _, around := warning.Lacks(ctx, ""); !around && warning.Unkept.Load() {
+		warning.UnknownPolicy.Log("policy", "")
 	}
 	return new(Lease)
 }

@@ -15,7 +15,8 @@ const Forever = time.Duration(math.MaxInt64)
 //
 // Durations are rounded up to whole nanoseconds. After RetryAfter the same
 // request is admitted, unless other requests for the key are admitted in
-// between; one nanosecond earlier it is denied.
+// between; one nanosecond earlier it is denied. (After a ban, see package guard,
+// the limit behind it decides, and may deny.)
 type Decision struct {
 	// Allowed reports whether the units were charged.
 	Allowed bool

@@ -10,5 +10,6 @@ func ResetWarnings() {
 	admission.ResetFailures()
 	warning.UnknownPolicy.Reset()
 	warning.NoLease.Reset()
+	warning.Unkept.Store(false)
 	warning.Trial.Reset()
 }

@@ -94,6 +94,7 @@ func TestUnknownPolicy(t *testing.T) {
 		"skipped":                {[]*grpcmw.Plans{one("tokens", kept, skip)}, 0},
 		"skipped within another": {[]*grpcmw.Plans{one("a", kept), one("tokens", kept, skip)}, 0},
 		"nothing is known":       {nil, 0},
+		"without the option":     {[]*grpcmw.Plans{one("tokens")}, 1},
 	} {
 		for _, stream := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", stream"}[stream], func(t *testing.T) {

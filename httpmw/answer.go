@@ -146,17 +146,18 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *ref
 }
 
 // dropForeign removes the fields that a handler around the limit has set for its own answer: by
-// those of caches one client's denial would be served to all, and nginx would send a file instead.
+// those of caches one client's denial would be served to all, and a proxy would send a file instead.
 // Content-Encoding stays, as with http.Error, because the writer may be one that compresses.
 func dropForeign(h http.Header) {
 	for name := range h {
-		switch name {
+		switch canonical := http.CanonicalHeaderKey(name); canonical { // a handler may have written the map
 		case "Cache-Control", "Content-Length", "Content-Range", "Content-Location", "Content-Disposition",
 			"Content-Digest", "Content-Md5", "Digest", "Repr-Digest", "Etag", "Last-Modified", "Age", "Expires",
-			"Surrogate-Control", "Edge-Control", "X-Accel-Expires", "X-Accel-Redirect", "X-Sendfile", retryAfterField, retryAfterMsField:
+			"Surrogate-Control", "Edge-Control", "X-Accel-Expires", "X-Accel-Redirect", "X-Sendfile", "X-Sendfile2",
+			"X-Lighttpd-Send-File", "X-Litespeed-Location", retryAfterField, retryAfterMsField:
 			delete(h, name)
 		default:
-			if strings.HasSuffix(name, "-Cache-Control") { // RFC 9213: of each kind of cache
+			if strings.HasSuffix(canonical, "-Cache-Control") { // RFC 9213: of each kind of cache
 				delete(h, name)
 			}
 		}

@@ -17,6 +17,7 @@ func ResetWarnings() {
 	admission.ResetFailures()
 	warning.UnknownPolicy.Reset()
 	warning.NoLease.Reset()
+	warning.Unkept.Store(false)
 	warning.Trial.Reset()
 }
 

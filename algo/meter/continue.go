@@ -43,6 +43,7 @@ func From(ctx context.Context, policy string, block int64) *Meter {
 	l := algo.LimiterFrom(ctx, policy)
 	if l == nil {
 		warning.NoLease.Log("policy", policy)
+		return Continue(l, new(algo.Lease), block)
 	}
 	return Continue(l, algo.LeaseFrom(ctx, policy), block)
 }

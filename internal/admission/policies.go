@@ -7,6 +7,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/keytext"
+	"github.com/sluice-go/sluice/internal/warning"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -68,6 +69,13 @@ func (s *Settings[C]) Unlimited(ctx context.Context) context.Context {
 	return s.names.With(ctx)
 }
 
+// noteUnkept notes that the handlers of some calls find no lease. It writes once: calls share the word.
+func (s *Settings[C]) noteUnkept() {
+	if !s.LeaseInContext && !warning.Unkept.Load() {
+		warning.Unkept.Store(true)
+	}
+}
+
 // Asked is what [Policies.Try] has done.
 type Asked struct {
 	key          string
@@ -78,6 +86,7 @@ type Asked struct {
 // Try is all of Admit that most calls need: one limiter that lets the call pass at once needs no
 // verdict, which takes as long to make as to decide. If it is false, Admit goes on.
 func (ps *Policies[C]) Try(ctx context.Context, call C, lease *algo.Lease) (a Asked, pass bool) {
+	ps.noteUnkept()
 	if !ps.quick {
 		return a, false
 	}
@@ -114,6 +123,7 @@ func (ps *Policies[C]) Admit(ctx context.Context, call C, lease *algo.Lease, v *
 // Keys is the part of Admit that a stream needs once: it finds the key of each policy, and
 // the limiter that is chosen for it. It is false if no limiter has to decide.
 func (ps *Policies[C]) Keys(ctx context.Context, call C, v *Verdict[C], a Asked) bool {
+	ps.noteUnkept()
 	if n := len(ps.All); n > fewPolicies {
 		v.more = make([]Part[C], 0, n)
 	}

@@ -2,6 +2,7 @@ package clientip
 
 import (
 	"errors"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"strings"
@@ -32,12 +33,12 @@ func (r *Rules) client(peer Address, lines Lines) (client Address, ok bool) {
 			r.lose(warnUnreadable)
 		case len(found) > 0:
 			r.lost.Usual(1)
-		case warnElsewhere.Pending() && slices.ContainsFunc(usual, func(f field) bool { return len(lines(f.header, f.metadata)) > 0 }):
+		case warnElsewhere.Pending() && sends(lines):
 			r.lose(warnElsewhere)
 		}
 		return client, ok
 	}
-	if warnIgnored.Pending() && len(lines(r.field.header, r.field.metadata)) > 0 {
+	if warnIgnored.Pending() && (len(lines(r.field.header, r.field.metadata)) > 0 || r.probes() && sends(lines)) {
 		if r.trustsNothing() {
 			warnIgnored.Log()
 		} else {
@@ -77,6 +78,21 @@ var usual = []field{
 	{headerXForwardedFor, strings.ToLower(headerXForwardedFor)},
 	{headerForwarded, strings.ToLower(headerForwarded)},
 	{"X-Real-Ip", "x-real-ip"},
+	{"Cf-Connecting-Ip", "cf-connecting-ip"},
+	{"True-Client-Ip", "true-client-ip"},
+	{"Fastly-Client-Ip", "fastly-client-ip"},
+	{"Fly-Client-Ip", "fly-client-ip"},
+}
+
+// sends reports whether a request has one of the usual headers.
+func sends(lines Lines) bool {
+	return slices.ContainsFunc(usual, func(f field) bool { return len(lines(f.header, f.metadata)) > 0 })
+}
+
+// probes reports whether to look for the other headers in a request from an untrusted peer: not if
+// the header was chosen, and without proxies in one of 16 requests, because then all come here.
+func (r *Rules) probes() bool {
+	return r.field.header == headerXForwardedFor && (!r.trustsNothing() || rand.Uint32()%16 == 0)
 }
 
 // lose counts a request whose client is not found, and logs that these are most. Single ones are

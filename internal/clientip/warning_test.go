@@ -69,6 +69,18 @@ func TestWarnings(t *testing.T) {
 		{"header, nothing trusted", func() { overHTTP(keyfunc.ClientIP(), "192.0.2.1:1", "X-Forwarded-For") }, ignored},
 		{"header, nothing trusted, Unix socket", func() { overHTTP(keyfunc.ClientIP(), "@", "X-Forwarded-For") }, ignored},
 		{"metadata, nothing trusted", func() { overGRPC(rpckey.ClientIP()) }, ignored},
+		{"X-Real-IP, nothing trusted", func() { overHTTPTimes(1000, keyfunc.ClientIP(), "192.0.2.1:1", "X-Real-IP", "203.0.113.7") }, ignored},
+		{"Forwarded, nothing trusted", func() { overHTTPTimes(1000, keyfunc.ClientIP(), "192.0.2.1:1", "Forwarded", "203.0.113.7") }, ignored},
+		{"CF-Connecting-IP, nothing trusted", func() { overHTTPTimes(1000, keyfunc.ClientIP(), "192.0.2.1:1", "CF-Connecting-IP", "203.0.113.7") }, ignored},
+		{"True-Client-IP, nothing trusted", func() { overHTTPTimes(1000, keyfunc.ClientIP(), "192.0.2.1:1", "True-Client-IP", "203.0.113.7") }, ignored},
+		{"Fastly-Client-IP, nothing trusted", func() { overHTTPTimes(1000, keyfunc.ClientIP(), "192.0.2.1:1", "Fastly-Client-IP", "203.0.113.7") }, ignored},
+		{"Fly-Client-IP, nothing trusted", func() { overHTTPTimes(1000, keyfunc.ClientIP(), "192.0.2.1:1", "Fly-Client-IP", "203.0.113.7") }, ignored},
+		{"X-Real-IP, a wrong prefix", func() {
+			overHTTPTimes(1000, keyfunc.ClientIP(trusted), "192.0.2.1:1", "X-Real-IP", "203.0.113.7")
+		}, ignored},
+		{"CF-Connecting-IP, a trusted proxy", func() {
+			overHTTPTimes(1000, keyfunc.ClientIP(trusted), "10.0.0.1:1", "CF-Connecting-IP", "203.0.113.7")
+		}, absent},
 		{"many times", func() {
 			for range 100 {
 				overHTTP(keyfunc.ClientIP(), "192.0.2.1:1", "X-Forwarded-For")

@@ -3,6 +3,7 @@ package warning
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // Mistakes that are found in several packages.
@@ -28,6 +29,10 @@ var (
 		Do:      "find out why the usage is negative",
 	}}
 )
+
+// Unkept is true once a call has met a limit that keeps no lease for its handler. Only then is a
+// context without a lease a mistake: a handler in a test of its own has none either.
+var Unkept atomic.Bool
 
 // Names are the names of the policies of a middleware: of all plans, also of those that have
 // been replaced. A request may lack some of them, because of its plan, a missing key or a skip.
