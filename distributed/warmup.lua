@@ -16,7 +16,16 @@
 --            4 ban      a = how long
 -- reply    now, then three integers for each: free (or the end of the ban) and gap before, flag
 --
--- A denial writes nothing. A clock that stepped back takes the debt along, so no key is denied for longer.
+-- A denial writes nothing, unless the clock stepped back: it takes the debt along, so no key is denied for longer.
+
+local function write(key, free, gap, since, of, ttl)
+  ttl = math.max(free + gap - now, ttl or 0)
+  if ttl > 0 then
+    put(key, 'g' .. int(free) .. ':' .. int(gap) .. ':' .. int(now) .. ':' .. int(since) .. ':' .. of, ttl)
+  else
+    redis.call('DEL', key)
+  end
+end
 
 -- read returns free and gap at now, the flag, since, MIXED or 0, and the parameters of the key.
 local function read(key, mine)
@@ -37,16 +46,10 @@ local function read(key, mine)
   local cold = free + gap
   free = math.max(free, now)
   gap = math.max(cold - free, 0)
-  return free, gap, DENIED, since, mine and of ~= mine and MIXED or 0, of
-end
-
-local function write(key, free, gap, since, of, ttl)
-  ttl = math.max(free + gap - now, ttl or 0)
-  if ttl > 0 then
-    put(key, 'g' .. int(free) .. ':' .. int(gap) .. ':' .. int(now) .. ':' .. int(since) .. ':' .. of, ttl)
-  else
-    redis.call('DEL', key)
+  if at > now then
+    write(key, free, gap, since, of)
   end
+  return free, gap, DENIED, since, mine and of ~= mine and MIXED or 0, of
 end
 
 -- charge returns free and gap after n permits; the arithmetic is that of decide.Warmup.

@@ -78,7 +78,7 @@ func TestWarmingUpAsDecide(t *testing.T) {
 	r := newWarmupRig(t)
 	rnd := rand.New(rand.NewPCG(61, 62))
 	admitted, refunds := 0, 0
-	for range cases.Count(20, 400) {
+	for range max(cases.Count(20, 400), 10) {
 		s := fmt.Sprintf("smooth-warming-up %d/%ds warmup %ds cold %.3f wait %ds", 1+rnd.IntN(50), 1+rnd.IntN(20), 1+rnd.IntN(60),
 			1.1+rnd.Float64()*5, rnd.IntN(2)*rnd.IntN(100))
 		w := algo.Must(newWarmup(algo.Must(algo.Parse(s)))).(*warmup)
