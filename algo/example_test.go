@@ -26,6 +26,15 @@ func ExampleNewTokenBucket() {
 	// false 0 1s
 }
 
+// A bucket begins full. One that is to begin empty is charged its burst first.
+func ExampleNewTokenBucket_empty() {
+	replays := algo.Must(algo.NewTokenBucket(algo.PerMinute(30), algo.Burst(5)))
+	replays.Allow("", 5)
+	lease, _ := replays.Acquire(context.Background(), "", 1)
+	fmt.Println(lease.Allowed, lease.RetryAfter.Round(time.Second))
+	// Output: false 2s
+}
+
 func ExampleRateLimiter_Allow() {
 	uploads := algo.Must(algo.NewTokenBucket(algo.PerMinute(10)))
 	fmt.Println(uploads.Allow("alice", 8)) // eight at a time

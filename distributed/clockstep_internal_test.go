@@ -26,7 +26,7 @@ var steps = []time.Duration{-time.Hour, -30 * time.Second, 30 * time.Second, tim
 func useVirtualClockInAll(t *testing.T, client *redis.Client) *virtualClock {
 	clock := useVirtualClock(t, client)
 	usePrelude(t, strings.Replace(prelude(), "redis.pcall('TIME')", "redis.call('LRANGE', '"+clockKey+"', 0, 1)", 1))
-	for _, s := range []*remote.Script{learnedScript, regionScript, heartbeatScript, creditsScript} {
+	for _, s := range []*remote.Script{learnedScript, regionScript, heartbeatScript, creditsScript, warmupScript} {
 		was := *s
 		source := strings.Replace(s.Source(), "redis.pcall('TIME')", "redis.call('LRANGE', '"+clockKey+"', 0, 1)", 1)
 		source = strings.Replace(source, "redis.call('TIME')", "redis.call('LRANGE', '"+clockKey+"', 0, 1)", 1)
@@ -48,6 +48,7 @@ var steppedCases = map[string]func(*testing.T, *Store, string) []stepped{
 	"bucketfirst":   steppedSpecs("10/s"),
 	"bucket":        steppedSpecs("10/s", "10/s wait 2s", "leaky-bucket 10/s", "pacer 10/s slack 9"),
 	"fixedwindow":   steppedSpecs("fixed-window 10/s", "fixed-window 10/s offset 300ms", "fixed-window 10/min"),
+	"warmup":        steppedSpecs("smooth-warming-up 10/s warmup 1s", "smooth-warming-up 10/s warmup 1s cold 9 wait 2s"),
 	"slidingwindow": steppedSpecs("sliding-window 10/s", "sliding-window 10/min"),
 	"unitset": func(t *testing.T, s *Store, key string) []stepped {
 		l, err := s.InFlight("in flight", 10, 2*time.Second)

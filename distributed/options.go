@@ -101,7 +101,8 @@ const (
 	FallbackLocal Fallback = iota
 	// FallbackAllow admits everything: availability matters more than the limit.
 	FallbackAllow
-	// FallbackDeny denies everything: the limit protects a fragile resource.
+	// FallbackDeny denies everything: the limit protects a fragile resource. A call of 0 units is
+	// admitted; what its lease is settled to is charged when Redis answers.
 	FallbackDeny
 )
 

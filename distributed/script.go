@@ -32,6 +32,7 @@ var (
 	slidingWindowScript = limitScript("sliding window", 6, 5, "", "clock", "prelude", "slidingwindow")
 	logScript           = limitScript("sliding log", 7, 5, "local KIND, LOG = 'w', true\n", "clock", "prelude", "unitset")
 	inFlightScript      = script("in-flight limit", 7, 5, "local KIND, LOG = 'v', false\n", "clock", "prelude", "unitset")
+	warmupScript        = limitScript("smooth warming up", 7, 3, "", "clock", "prelude", "warmup")
 	creditsScript       = script("credits", 3, 2, "", "clock", "prelude", "credits")
 	regionScript        = limitScript("region", 7, 5, "", "clock", "prelude", "region")
 	learnedScript       = script("learned", 7, 3, "", "clock", "prelude", "learned")

@@ -16,17 +16,19 @@ type kind struct {
 
 // kinds lists the algorithms by their names in an [algo.Spec].
 var kinds = map[string]kind{
-	"token-bucket":   {"token bucket", newTokenBucket},
-	"leaky-bucket":   {"leaky bucket", newTokenBucket},
-	"pacer":          {"pacer", newPacer},
-	"fixed-window":   {"fixed window", newFixedWindow},
-	"sliding-window": {"sliding window", newSlidingWindow},
-	"sliding-log":    {"sliding log", newSlidingLog},
+	"token-bucket":      {"token bucket", newTokenBucket},
+	"leaky-bucket":      {"leaky bucket", newTokenBucket},
+	"pacer":             {"pacer", newPacer},
+	"fixed-window":      {"fixed window", newFixedWindow},
+	"sliding-window":    {"sliding window", newSlidingWindow},
+	"sliding-log":       {"sliding log", newSlidingLog},
+	"smooth-warming-up": {"smooth warming up", newWarmup},
 }
 
 // Limiter makes the limit that spec describes: a token-bucket, leaky-bucket,
-// pacer, fixed-window, sliding-window or sliding-log; see the methods of these
-// names. The options keys and deny-new concern the decisions without Redis, and so does
+// pacer, fixed-window, sliding-window or sliding-log, see the methods of these
+// names; or smooth-warming-up with a warm-up above 0, see package classic,
+// in whole microseconds. The options keys and deny-new concern the decisions without Redis, and so does
 // [algo.Clock]: where Redis decides, time is the server's. See [algo.Spec.Apply] for a change
 // in use.
 func (s *Store) Limiter(name string, spec algo.Spec) (*Limiter, error) {
@@ -52,7 +54,7 @@ func kindOf(spec *algo.Spec) (kind, error) {
 	}
 	k, ok := kinds[spec.Algorithm]
 	if !ok {
-		return k, fmt.Errorf("algorithm is %q, want token-bucket, leaky-bucket, pacer, fixed-window, sliding-window or sliding-log: the others are in one process only", spec.Algorithm)
+		return k, fmt.Errorf("algorithm is %q, want token-bucket, leaky-bucket, pacer, fixed-window, sliding-window, sliding-log or smooth-warming-up: the others are in one process only", spec.Algorithm)
 	}
 	return k, nil
 }

@@ -83,7 +83,7 @@ func NewSmoothBursty(r algo.Rate, maxWait time.Duration, opts ...algo.Option) (*
 // 2^31 - 1, or above half a year of the rate, are denied with reason Never.
 //
 // SetRate scales the stored permits with their maximum, and leaves debts unchanged. Limit is 1:
-// Remaining is 0 while there is debt.
+// Remaining is 0 while there is debt. On Redis it is the smooth-warming-up of Store.Limiter in package distributed.
 //
 // Source: Guava's SmoothRateLimiter, com.google.common.util.concurrent, with time in 1/64 ns.
 //

@@ -134,4 +134,5 @@ func validate(s algo.Spec) error {
 var namesOf = map[string]string{
 	"": "rule:", "token-bucket": "rule:", "leaky-bucket": "rule-lb:", "pacer": "rule-p:",
 	"fixed-window": "rule-fw:", "sliding-window": "rule-sw:", "sliding-log": "rule-sl:",
+	"smooth-warming-up": "rule-wu:",
 }

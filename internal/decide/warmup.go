@@ -49,6 +49,16 @@ type WarmupState struct {
 	taken      int64 // worth of the stored permits that the last charge took
 }
 
+// WarmupDebt returns the state of a key with debt until free, whose permits worth gap are not stored then.
+func WarmupDebt(free, gap int64) *WarmupState { return &WarmupState{cold: free + gap, free: free} }
+
+// WarmupParts returns the end of the debt of s, now if it has none, and the worth of the permits that are not
+// stored then.
+func WarmupParts(s *WarmupState, now int64) (free, gap int64) {
+	free = max(s.free, now)
+	return free, max(s.cold-free, 0)
+}
+
 // Inherit copies from.
 func (s *WarmupState) Inherit(from *WarmupState) { *s = *from }
 
@@ -102,6 +112,11 @@ func (p *Warmup) Limit() int64 { return 1 }
 // Emission is how many ticks a permit costs when warm.
 func (p *Warmup) Emission() int64 { return int64(p.stable) }
 
+// Params returns the parameters of p, for a script that makes the same decisions. Depth is the warm-up.
+func (p *Warmup) Params() Params {
+	return Params{p.Emission(), int64(p.warmup), p.maxWait, p.maxCost, p.maxDebt}
+}
+
 // Answer charges n permits if the earlier debt can be waited for.
 func (p *Warmup) Answer(s *WarmupState, now, n int64) (*WarmupState, Answer, Quota) {
 	over := p.charge(s, now, n, p.maxWait)
@@ -140,8 +155,7 @@ func (p *Warmup) charge(s *WarmupState, now, n, wait int64) (over int64) {
 
 // take charges n permits, at most maxCost, whatever the debt is.
 func (p *Warmup) take(s *WarmupState, now, n int64) {
-	free := max(s.free, now)
-	gap := max(s.cold-free, 0)
+	free, gap := WarmupParts(s, now)
 	cost, taken := p.price(gap, n)
 	free += cost
 	gone := min(gap+taken, int64(p.warmup))
@@ -204,20 +218,35 @@ func (p *Warmup) MaxRefund(Charge, int64) int64 { return 0 }
 // begins to drain when its work starts. The second result is in ticks. The
 // reading now must be taken under the lock.
 func (p *Warmup) Refund(s *WarmupState, c Charge, now, n, _ int64) (*WarmupState, int64) {
-	cost, first, taken := c.A, c.B>>32, c.B&math.MaxUint32
-	if first == 0 {
-		return s, 0 // a charge of 0 units: what a permit of a later settlement cost is not known
-	}
-	left := ratio(cost, min(c.N, first), first) - max(now-c.At, 0)
+	weight, back, taken := p.Weight(c, n)
+	left := weight - max(now-c.At, 0)
 	if left <= 0 {
 		return s, 0
 	}
-	back := min(left, ratio(cost, firstUnits(c.N-n, c.N, first), first))
-	free := max(s.free, now)
-	gap := max(s.cold-free, 0)
+	back = min(left, back)
+	free, gap := WarmupParts(s, now)
 	s.free = max(free-back, now)
 	s.cold = s.free + max(gap-ratioUp(back, taken, 1<<31), 0)
 	return s, free - s.free
+}
+
+// Weight returns how many ticks c weighs when its work starts, how many of them n permits weigh, and the part of
+// the weight that was stored, in units of 2^-31. A charge of 0 units weighs nothing: what a permit of a later
+// settlement cost is not known.
+func (p *Warmup) Weight(c Charge, n int64) (weight, of, stored int64) {
+	cost, first := c.A, c.B>>32
+	if first == 0 {
+		return 0, 0, 0
+	}
+	return ratio(cost, min(c.N, first), first), ratio(cost, firstUnits(c.N-n, c.N, first), first), c.B & math.MaxUint32
+}
+
+// Least returns the least cost of n permits more: those that were refunded cost their first price at least.
+func (p *Warmup) Least(c Charge, n int64) int64 {
+	if first := c.B >> 32; first > 0 { // 0 for a charge that began as a peek
+		return ratio(c.A, firstUnits(c.N, c.N+n, first), first) + 1
+	}
+	return 0
 }
 
 // firstUnits is how many of the units from..to are among the first charged.
@@ -231,14 +260,9 @@ func (p *Warmup) ForceCharge(s *WarmupState, c Charge, now, n int64) (*WarmupSta
 	if n <= 0 || s.free-now > p.maxDebt {
 		return s, false // deep in debt already: more would only overflow
 	}
-	cost, first := c.A, c.B>>32
 	free := max(s.free, now)
 	p.take(s, now, min(n, p.maxCost))
-	var again int64
-	if first > 0 { // 0 for a charge that began as a peek
-		again = ratio(cost, firstUnits(c.N, c.N+n, first), first) + 1
-	}
-	if short := again - (s.free - free); short > 0 {
+	if short := p.Least(c, n) - (s.free - free); short > 0 {
 		s.free, s.cold = s.free+short, s.cold+short
 	}
 	return s, false

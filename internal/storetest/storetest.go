@@ -136,7 +136,7 @@ func Connections(t *testing.T, open Open, leastRights []any) {
 func Everything(t testing.TB, store *distributed.Store, key string) {
 	t.Helper()
 	limits := []*distributed.Limiter{must[*distributed.Limiter](t)(store.InFlight("busy", 300, 30*time.Second))}
-	for _, text := range []string{"100/h", "fixed-window 100/d", "fixed-window 100/day", "sliding-window 100/h", "sliding-log 100/h"} {
+	for _, text := range []string{"100/h", "fixed-window 100/d", "fixed-window 100/day", "sliding-window 100/h", "sliding-log 100/h", "smooth-warming-up 100/h warmup 1m wait 1h"} {
 		limits = append(limits, must[*distributed.Limiter](t)(store.Limiter(text, must[algo.Spec](t)(algo.Parse(text)))))
 	}
 	for _, l := range limits {
