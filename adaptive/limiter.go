@@ -260,16 +260,10 @@ func (l *Limiter) blame(limit int64) algo.Cause {
 	return cause.Limit
 }
 
-// deny writes the denial of n units under a limit.
+// deny counts a denial and explains it.
 func (l *Limiter) deny(d *algo.Decision, n int64, c algo.Cause, limit int64) {
 	l.denials.add(c)
-	inFlight, mean, ahead := l.working(l.inFlight.Load()), l.mean.Load(), int64(0)
-	if l.queue != nil {
-		ahead = l.queue.length.Load()
-	}
-	d.Reason, d.Cause, d.Limit, d.Remaining = algo.Overload, c, limit, max(limit-inFlight, 0)
-	d.RetryAfter = retryEstimate(mean, inFlight, inFlight+n+ahead-limit)
-	d.NextAfter, d.ResetAfter = d.RetryAfter, max(d.RetryAfter, retryEstimate(mean, inFlight, inFlight))
+	l.explainDenial(d, n, c, limit)
 }
 
 // Limit is the current limit of units in flight.
