@@ -50,7 +50,8 @@ func WithLease(ctx context.Context, lease *Lease, limiters []Limiter, policies .
 //
 // It is never nil: a zero Lease for a request that passes unlimited or without that policy. A name that
 // no policy around the request has, in any plan, is logged once with the code algo.unknown_policy; so is
-// a context without any lease, once a request has passed an adapter without WithLeaseInContext. Use the lease until the handler returns, and from one goroutine at a time.
+// a context without any lease, once a request has passed an adapter without WithLeaseInContext. Use the
+// lease until the handler returns, and from one goroutine at a time.
 func LeaseFrom(ctx context.Context, policy ...string) *Lease {
 	if len(policy) > 0 {
 		lease, l := find(ctx, policy[0])
