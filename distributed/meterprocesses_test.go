@@ -244,7 +244,7 @@ func streamsOfAProcess(t *testing.T, task string) {
 	var long, timeout time.Duration
 	must[int](t)(fmt.Sscan(task, &addr, &index, &speed, &long, &timeout))
 	c := redis.NewClient(&redis.Options{Addr: addr, DialerRetries: 1})
-	defer func() { _ = c.Close() }()
+	t.Cleanup(func() { _ = c.Close() }) // after the store: a pool that is closed reads connections in use
 	store := newStore(t, c, distributed.WithTimeout(timeout), distributed.ProbeEvery(100*time.Millisecond),
 		distributed.WithAssumedInstances(processCount)) // until they have counted one another
 	tasks := make([]*streamTask, len(processStrategies))
