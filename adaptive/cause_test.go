@@ -122,6 +122,7 @@ func TestPrioritiesNeedAQueue(t *testing.T) {
 // TestPrioritiesServeAsMuch: in a queue, classes cost a limit of any size at most 3 points of what
 // it serves at twice its capacity.
 func TestPrioritiesServeAsMuch(t *testing.T) {
+	t.Parallel()
 	for n := 1; n <= 100; n++ {
 		without := servedAt(t, n)
 		with := servedAt(t, n, adaptive.WithPriorities())

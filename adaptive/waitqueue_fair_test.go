@@ -62,6 +62,7 @@ func closedLoop(t *testing.T, l *adaptive.Limiter, d, work time.Duration, caller
 // TestNoRequestWaitsForLaterOnes: in every queue, with classes, shares or both, a request waits for those
 // of its tenant that wait already, and of each other tenant for its share of these and one more.
 func TestNoRequestWaitsForLaterOnes(t *testing.T) {
+	t.Parallel()
 	const slots, work, longest = 8, 20 * time.Millisecond, 5 * time.Second
 	queues := map[string]struct {
 		adaptive.Queue

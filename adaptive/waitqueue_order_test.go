@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 // crew sends requests to a limiter at random instants, each in its own goroutine.
@@ -77,6 +78,7 @@ var queues = map[string]adaptive.Queue{
 // TestPrioritiesInAQueue: at twice the capacity of the slots, requests of a higher class are
 // served first and evict those of a lower, and no slot stays free for them.
 func TestPrioritiesInAQueue(t *testing.T) {
+	t.Parallel()
 	for name, queue := range queues {
 		for _, slots := range []float64{8, 50} {
 			synctest.Test(t, func(t *testing.T) {
@@ -84,7 +86,7 @@ func TestPrioritiesInAQueue(t *testing.T) {
 				l := newLimiter(t, adaptive.Fixed(int(slots)), adaptive.WithPriorities(), adaptive.WithQueue(queue))
 				critical := &crew{class: adaptive.Critical, rate: 20 * slots, takes: ms10}
 				sheddable := &crew{class: adaptive.Sheddable, rate: 180 * slots, takes: ms10}
-				work(t, l, 10*time.Second, critical, sheddable)
+				work(t, l, cases.Span(10*time.Second), critical, sheddable)
 				require.Greater(t, critical.share(), .99, "%s, %v slots", name, slots)
 				require.InDelta(t, 80/180., sheddable.share(), .03, "%s, %v slots", name, slots)
 				require.Zero(t, l.InFlight())
@@ -96,6 +98,7 @@ func TestPrioritiesInAQueue(t *testing.T) {
 // TestSharesInAQueue: tenants within their shares are served first in a queue too. A short one
 // may be full of such requests, those of the flood among them.
 func TestSharesInAQueue(t *testing.T) {
+	t.Parallel()
 	for name, queue := range queues {
 		synctest.Test(t, func(t *testing.T) {
 			const ms10 = 10 * time.Millisecond
@@ -104,7 +107,7 @@ func TestSharesInAQueue(t *testing.T) {
 			for _, key := range []string{"a", "b", "c", "d"} { // half of a fifth each
 				crews = append(crews, &crew{key: key, rate: 400, takes: ms10})
 			}
-			work(t, l, 20*time.Second, crews...)
+			work(t, l, cases.Span(20*time.Second), crews...)
 			least := map[string]float64{"CoDel 10": .8, "CoDel": .99, "FIFO 100": .99}[name]
 			for _, c := range crews[1:] {
 				require.Greater(t, c.share(), least, "%s, tenant %s", name, c.key)
@@ -117,6 +120,7 @@ func TestSharesInAQueue(t *testing.T) {
 // TestSharesOfWorkWithoutResult: work that fails, or whose client leaves, has used the service
 // as long as any other.
 func TestSharesOfWorkWithoutResult(t *testing.T) {
+	t.Parallel()
 	for _, outcome := range []algo.Outcome{algo.Succeeded, algo.Failed, algo.Succeeded | algo.Untimed, algo.Canceled} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLimiter(t, gated(200), adaptive.WithFairShares(nil))
@@ -134,6 +138,7 @@ func TestSharesOfWorkWithoutResult(t *testing.T) {
 
 // TestSharesOfStreams: the time that work waits for its client is not charged to its tenant.
 func TestSharesOfStreams(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(t, gated(40), adaptive.WithFairShares(nil))
 		crews := []*crew{{key: "flood", rate: 20_000, takes: 10 * time.Millisecond}}

@@ -12,7 +12,7 @@ if ! "$dir/main" 2>/dev/null; then
 	echo "WARNING: the tests on 32 bits were not run: this kernel cannot run a program of GOARCH=386"
 	exit 0
 fi
-"$go" test -vet=off ./internal/... ./algo
+"$go" test -vet=off -short ./internal/... ./algo
 "$go" test -vet=off -short ./keyfunc/... ./httpmw ./grpcmw ./adaptive
 # The Lua of miniredis has integers of the machine's size; Redis itself has not.
 "$go" test -vet=off -short -run 'Conformance|L2_|Levels|Mixed|Calendar|Refund' -skip 'Miniredis|^Example' ./distributed

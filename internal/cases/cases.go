@@ -4,6 +4,7 @@ package cases
 import (
 	"os"
 	"testing"
+	"time"
 )
 
 // Long reports whether the full counts are asked for: SLUICE_LONG is set to
@@ -22,6 +23,9 @@ func Count(normal, full int) int {
 	}
 	return max(normal/slowdown, 1)
 }
+
+// Span returns how long a simulation of d lasts: a quarter of that under the race detector.
+func Span(d time.Duration) time.Duration { return d / min(slowdown, 4) }
 
 // Slow leaves a test that waits seconds, or for several processes, to "make check": "make test"
 // has -short. SLUICE_SLOW=1 runs it there too, as "make mutants" does.
