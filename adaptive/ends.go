@@ -2,6 +2,7 @@ package adaptive
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
@@ -21,29 +22,31 @@ type counts struct {
 // counters are counts since they were last drained. Every request writes them.
 type counters struct {
 	began, turned, ended, good, aged, left, waited atomic.Int64
-	one, n, t, nn, nt, tt                          atomic.Int64 // sums of fit, with times in microseconds
+
+	sampling sync.Mutex // guards fit
+	fit      fit
 }
 
 func (c *counters) drain() counts {
+	c.sampling.Lock()
+	samples := c.fit
+	c.fit = fit{}
+	c.sampling.Unlock()
 	f := func(n *atomic.Int64) float64 { return float64(n.Swap(0)) }
-	return counts{
-		f(&c.began), f(&c.turned), f(&c.ended), f(&c.good), f(&c.aged), f(&c.left), f(&c.waited) / 1e6,
-		fit{f(&c.one), f(&c.n), f(&c.t) / 1e6, f(&c.nn), f(&c.nt) / 1e6, f(&c.tt) / 1e12},
-	}
+	return counts{f(&c.began), f(&c.turned), f(&c.ended), f(&c.good), f(&c.aged), f(&c.left), f(&c.waited) / 1e6, samples}
 }
 
 // standingSpan is the time after which work in flight is standing work, such as a long poll.
 const standingSpan = window.LowestSpan
 
 const (
-	rateEnds   = 20      // ends that make a rate, a mean or a slope
-	rateMemory = 0.1     // s, of the rate of ends
-	slowMemory = 1.0     // s, of the slow rate
-	longMemory = 3.0     // s, of the work in flight: it grows if it exceeds that by half
-	fitMemory  = 1.5     // s, or three mean times: the span of a generation of samples
-	mostUnits  = 1 << 20 // in flight: sums of squares of more overflow
-	leftFew    = 8       // clients that left, too few to say how long the others wait
-	leftShare  = 0.05    // of the ends, from which clients leave too often: clients of .3 s
+	rateEnds   = 20   // ends that make a rate, a mean or a slope
+	rateMemory = 0.1  // s, of the rate of ends
+	slowMemory = 1.0  // s, of the slow rate
+	longMemory = 3.0  // s, of the work in flight: it grows if it exceeds that by half
+	fitMemory  = 1.5  // s, or three mean times: the span of a generation of samples
+	leftFew    = 8    // clients that left, too few to say how long the others wait
+	leftShare  = 0.05 // of the ends, from which clients leave too often: clients of .3 s
 )
 
 // pace is how work ends. It forgets everything within seconds.
@@ -90,14 +93,9 @@ func (p *pace) end(c *counters, n int64, s Sample, since, patience int64) {
 		c.left.Add(1)
 		c.waited.Add(us)
 	case !s.Outcome.Timed(): // a stream, or a slow client: its time says nothing
-	case fresh:
-		n = min(n, mostUnits)
-		c.one.Add(1)
-		c.n.Add(n)
-		c.t.Add(us)
-		c.nn.Add(n * n)
-		c.nt.Add(n * us)
-		c.tt.Add(us * us)
+	case fresh && c.sampling.TryLock(): // of two that end at once, one is enough
+		c.fit.add(sample(float64(n), float64(us)/1e6))
+		c.sampling.Unlock()
 	}
 }
 

@@ -26,6 +26,9 @@ const (
 // fit is a regression of the time of work on the work in flight at its admission: sums of both.
 type fit struct{ one, n, t, nn, nt, tt float64 }
 
+// sample is the fit of one end: work that began with n in flight, and took t.
+func sample(n, t float64) fit { return fit{1, n, t, n * n, n * t, t * t} }
+
 func (f *fit) add(o fit) {
 	f.one, f.n, f.t = f.one+o.one, f.n+o.n, f.t+o.t
 	f.nn, f.nt, f.tt = f.nn+o.nn, f.nt+o.nt, f.tt+o.tt
