@@ -118,3 +118,16 @@ func work(ctx context.Context, in *testpb.SimpleRequest) (*testpb.SimpleResponse
 	}
 	return &testpb.SimpleResponse{}, nil // as much as there is
 }
+
+// A handler that works on after its client has left serves nobody.
+func TestC2_AnswersToNobodyAreNoSuccesses(t *testing.T) {
+	l := &slots{limit: 1}
+	ctx, cancel := context.WithCancel(t.Context())
+	i := grpcmw.UnaryServerInterceptor(l, rpckey.Global())
+	_, err := i(ctx, nil, callInfo, func(context.Context, any) (any, error) {
+		cancel()
+		return nil, nil
+	})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, l.outcomes[algo.Failed|algo.Untimed].Load())
+}

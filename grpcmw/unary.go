@@ -69,7 +69,9 @@ func (i *interceptor) serve(c call, lease, kept *algo.Lease, ps *policies, handl
 		_ = grpc.SetTrailer(c.ctx, trailer)
 	}
 	resp, err := handler(inner, c.msg)
-	outcome = i.outcome(c.ctx, ps, err)
+	if outcome = i.outcome(c.ctx, ps, err); outcome == algo.Succeeded|algo.Untimed {
+		outcome = algo.Failed | algo.Untimed // the client has gone: nobody gets the answer
+	}
 	return resp, err
 }
 

@@ -246,6 +246,27 @@ func TestC2_BrokenConnectionsTeachNothing(t *testing.T) {
 	}
 }
 
+// A handler that works on after its client has left serves nobody: a limit that took that for a success would
+// see no client leave, however long they wait.
+func TestC2_AnswersToNobodyAreNoSuccesses(t *testing.T) {
+	for name, want := range map[string]algo.Outcome{"GET": algo.Failed | algo.Untimed, "answered before": algo.Succeeded | algo.Untimed} {
+		l, served := newSlots(10), make(chan struct{})
+		base, _ := start(t, "HTTP/1.1", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer close(served)
+			httpmw.Limit(l, key("k"))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if name != "GET" {
+					w.WriteHeader(200)
+				}
+				<-r.Context().Done()
+				_, _ = io.WriteString(w, "done")
+			})).ServeHTTP(w, r)
+		}))
+		hangUp(t, strings.TrimPrefix(base, "http://"), hangUps["GET"])
+		<-served
+		require.Equal(t, 1, l.released(want), name)
+	}
+}
+
 // A client that leaves cannot avoid the charge by the failure that it provokes.
 func TestHangUpIsNotRefunded(t *testing.T) {
 	l := newSlots(10)
