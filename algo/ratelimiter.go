@@ -241,7 +241,7 @@ func (l *RateLimiter) About() (d Description) {
 		return d
 	}
 	if in := l.setting.Load(); in != nil {
-		d.Rate = in.spec.Rate
+		d.Rate = in.rate
 	}
 	d.Quota, d.Window = quota, window
 	return d
