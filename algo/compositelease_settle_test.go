@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 // captureLog returns the log lines of fn.
@@ -116,15 +118,9 @@ func TestLastSettlementOfWholeOrPart(t *testing.T) {
 // A cost that is not known before the work is charged after it, by every
 // algorithm.
 func TestSettleOfNoCost(t *testing.T) {
-	for _, spec := range []string{
-		"5/min", "leaky-bucket 5/min", "pacer 5/min", "nginx 5/min burst 5 nodelay", "smooth-bursty 5/min",
-		"smooth-warming-up 5/min warmup 10s", "smooth-warming-up 5/min warmup 0s", "fixed-window 5/min",
-		"sliding-window 5/min", "sliding-window 5/min cells 10", "sliding-log 5/min", "strict 5/min",
-	} {
+	for _, spec := range append(cases.Limits("5/min", nil), "pacer 5/min", "smooth-bursty 5/min", "strict 5/min") {
 		synctest.Test(t, func(t *testing.T) {
-			s, err := algo.Parse(spec)
-			require.NoError(t, err, spec)
-			l := algo.Must(s.New())
+			l := made(spec)
 			for _, key := range []string{"", "k"} {
 				time.Sleep(time.Hour)
 				fresh := peek(t, l, key)
@@ -141,7 +137,7 @@ func TestSettleOfNoCost(t *testing.T) {
 				lease.Settle(3)
 				require.GreaterOrEqual(t, peek(t, l, key).ResetAfter, less.ResetAfter, spec)
 				lease.Release(algo.Canceled)
-				if spec == "smooth-warming-up 5/min warmup 10s" {
+				if strings.Contains(spec, "warmup") {
 					continue // the price of its permits depends on their time: they stay charged
 				}
 				require.LessOrEqual(t, peek(t, l, key).ResetAfter, after.ResetAfter, "%s: at most the charge is kept", spec)
@@ -207,11 +203,8 @@ func TestLiteral(t *testing.T) {
 // the limit end the refunds of their own key only.
 func TestOthersSettleKeepsRefunds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for name, make := range map[string]func() algo.Limiter{
-			"words":  func() algo.Limiter { return bucket(algo.PerHour(10)) },
-			"values": func() algo.Limiter { return algo.Must(algo.NewSlidingWindow(algo.PerHour(10))) },
-		} {
-			l := make()
+		for _, name := range cases.Limits("10/h", atOnce) {
+			l := made(name)
 			const others = 1000
 			var leases []algo.Lease
 			for i := range others {
@@ -220,7 +213,7 @@ func TestOthersSettleKeepsRefunds(t *testing.T) {
 			abuser := must(t, l, "abuser", 1)
 			abuser.Settle(1 << 40)
 			for range 100 {
-				l.(interface{ Reset(key string) }).Reset("abuser")
+				l.Reset("abuser")
 				lease := must(t, l, "abuser", 1)
 				lease.Settle(1 << 40)
 			}

@@ -14,7 +14,7 @@ type field struct {
 	option string // the name of its Option
 	traits trait
 	parse  func(s *Spec, value string) error
-	text   func(s *Spec) string // the value; "" if it is zero
+	text   func(s *Spec) string            // the value; "" if it is zero
 	of     func(from *Spec) func(to *Spec) // writes the value of from
 }
 

@@ -20,6 +20,39 @@ func TestEveryAlgorithmIsACase(t *testing.T) {
 	require.ElementsMatch(t, names, cases.Algorithms(), "each algorithm needs its row in internal/cases/algorithms.go")
 }
 
+// TestEveryAlgorithmIsInTheCrowd: a refund of an algorithm must not let more pass than its bound.
+func TestEveryAlgorithmIsInTheCrowd(t *testing.T) {
+	tested := map[string]bool{}
+	for _, row := range crowdRows {
+		if l, ok := row.make().(*RateLimiter); ok {
+			tested[l.Spec().Algorithm] = true
+		}
+	}
+	for _, name := range cases.Algorithms() {
+		require.True(t, tested[name], "%s: add its bound to crowdRows", name)
+	}
+}
+
+// TestW1_CutDebtIsNotRefunded: after a cost that is far more than the limit takes, no earlier unit
+// is given back: with it more would come back than is owed.
+func TestW1_CutDebtIsNotRefunded(t *testing.T) {
+	for _, text := range cases.Limits("4/h", cases.Without{"warmup": "its first cost is paid by the second"}) {
+		synctest.Test(t, func(t *testing.T) {
+			for _, key := range []string{"", "k"} {
+				l := made(text)
+				early, late := admit(t, l, key, 1), admit(t, l, key, 0)
+				late.Settle(1 << 40)
+				owed, err := l.Peek(background, key, 1)
+				require.NoError(t, err)
+				early.Release(Canceled)
+				after, err := l.Peek(background, key, 1)
+				require.NoError(t, err)
+				require.Equal(t, owed, after, text)
+			}
+		})
+	}
+}
+
 // TestTraitsOfCases: as many units fit at once as internal/cases says, and are delayed where it
 // says so.
 func TestTraitsOfCases(t *testing.T) {

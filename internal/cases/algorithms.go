@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// algorithms lists every algorithm of package algo with its forms: texts of a Spec that differ
-// in how a key is kept or decided on. In them R is the rate, N its count, L one less, and P its
-// period. A new key may spend N units at once, but for those with the trait Ahead. The traits
-// follow the colon.
+// algorithms lists every algorithm of package algo with its forms: texts of a Spec that differ in
+// how a key is kept or decided on. In them R is the rate, D twice the rate, N its count, L one less,
+// and P its period. A new key may spend N units at once, but for those with the trait Ahead. The
+// traits follow the colon.
 var algorithms = []struct {
 	name  string
 	forms []string
@@ -24,7 +24,7 @@ var algorithms = []struct {
 	{"fixed-window", []string{"R", "R spread", "N/day zone Europe/Berlin"}},
 	{"sliding-window", []string{"R", "R cells 4"}},
 	{"sliding-log", []string{"R"}},
-	{"strict", []string{"R burst N"}},
+	{"strict", []string{"D burst N"}},
 }
 
 // Traits of forms, for [Without].
@@ -57,7 +57,7 @@ func Limits(rate string, without Without) (texts []string) {
 	if length, ok := map[string]string{"s": "1s", "min": "1m", "h": "1h", "day": "24h"}[period]; ok {
 		period = length
 	}
-	values := strings.NewReplacer(" R", " "+rate, " N", " "+count, " L", fmt.Sprint(" ", n-1), " P", " "+period)
+	values := strings.NewReplacer(" R", " "+rate, " D", fmt.Sprint(" ", 2*n, "/", period), " N", " "+count, " L", fmt.Sprint(" ", n-1), " P", " "+period)
 	used := Without{}
 	for _, a := range algorithms {
 		for _, f := range a.forms {
