@@ -60,19 +60,21 @@ func TestPartSettlesOneLimit(t *testing.T) {
 // logged once.
 func TestSettleOfMixedLimits(t *testing.T) {
 	for name, costs := range map[string][3]int64{"different costs": {1, 500, 1}, "slots": {1, 1, 1}} {
-		requests, tokens, inFlight := perUser(t)
-		algo.ResetWarnings()
-		says := captureLog(t, func() {
-			lease := acquireAll(t, algo.Request{Limiter: requests, Key: "u", N: costs[0]},
-				algo.Request{Limiter: tokens, Key: "u", N: costs[1]}, algo.Request{Limiter: inFlight, Key: "u", N: costs[2]})
-			lease.Settle(1500)
-			lease.Settle(1600)
-			lease.Release(algo.Succeeded)
+		synctest.Test(t, func(t *testing.T) {
+			requests, tokens, inFlight := perUser(t)
+			algo.ResetWarnings()
+			says := captureLog(t, func() {
+				lease := acquireAll(t, algo.Request{Limiter: requests, Key: "u", N: costs[0]},
+					algo.Request{Limiter: tokens, Key: "u", N: costs[1]}, algo.Request{Limiter: inFlight, Key: "u", N: costs[2]})
+				lease.Settle(1500)
+				lease.Settle(1600)
+				lease.Release(algo.Succeeded)
+			})
+			require.Contains(t, says, "code=algo.settle_mixed", name)
+			require.Equal(t, 1, bytes.Count([]byte(says), []byte("\n")), name)
+			require.True(t, must(t, algo.All(requests, inFlight), "u", 1).Allowed, name)
+			require.Equal(t, 3000-costs[1], peek(t, tokens, "u").Remaining, name)
 		})
-		require.Contains(t, says, "code=algo.settle_mixed", name)
-		require.Equal(t, 1, bytes.Count([]byte(says), []byte("\n")), name)
-		require.True(t, must(t, algo.All(requests, inFlight), "u", 1).Allowed, name)
-		require.Equal(t, 3000-costs[1], peek(t, tokens, "u").Remaining, name)
 	}
 }
 
