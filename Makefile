@@ -12,7 +12,7 @@ TOOL     = "$$($(GO) -C internal/release tool -n $(1))"
 # The race detector needs a C compiler. Where there is none, the tests run
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
-SMOKE   := ./algo/... ./internal/decide ./internal/admission ./internal/class ./internal/clientip ./keyfunc/... ./grpcmw
+SMOKE   := ./algo/... ./internal/decide ./internal/admission ./internal/class ./internal/clientip ./keyfunc/... ./httpmw/... ./grpcmw
 MODULES := algo/telemetry/otelmetrics distributed/rueidisstore dropin httpmw/admin programs/plan bench $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 
 .PHONY: help smoke test check lint api shapes tidy long fuzz mutants faults valkey versions browser vulnerabilities release-test \
@@ -23,7 +23,7 @@ help: ## this list
 
 ##@ Every change
 
-smoke: ## a first look in 15 s with a warm cache: decisions, limiters, gRPC; no Redis
+smoke: ## a first look in 15 s with a warm cache: decisions, limiters, HTTP, gRPC; no Redis
 	$(GO) test -vet=off -short $(SMOKE)
 
 # Random order, few cases. Package distributed, which waits most, begins first, beside the others.

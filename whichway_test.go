@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 const (
@@ -50,6 +51,10 @@ func TestWhichWay(t *testing.T) {
 // the source.
 func TestPagesForPrograms(t *testing.T) {
 	text := read(t, llms)
+	for _, word := range []string{"classic", "strategy", "signal", "marker", "shares", "telemetry", "Explain", "BBR", "warm-up"} {
+		require.Contains(t, text, word, "what the README promises is found from here")
+		require.Contains(t, read(t, whichWay), word, "what the README promises is found from here")
+	}
 	require.LessOrEqual(t, len(strings.Fields(text+read(t, "AGENTS.md"))), 3000)
 	for _, task := range tasks {
 		require.Contains(t, text, "\n### "+task+"\n")
@@ -79,7 +84,7 @@ func TestOnRedis(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| in one process | on Redis |\n|---|---|\n")
 	row := func(here, there string) { fmt.Fprintf(&b, "| %s | %s |\n", here, there) }
-	for _, name := range algorithms(t) {
+	for _, name := range cases.Algorithms() {
 		method, spec := camel(name), algo.Spec{Algorithm: name, Rate: algo.PerSecond(5)}
 		if name == "smooth-warming-up" {
 			spec.Warmup = 1e9
@@ -127,14 +132,6 @@ func TestOnRedis(t *testing.T) {
 
 	_, table, _ := strings.Cut(read(t, whichWay), "\n## On Redis\n")
 	require.Contains(t, table, b.String(), "the table is not that of the code:\n%s", b.String())
-}
-
-// algorithms are the names of all algorithms of a Spec.
-func algorithms(t *testing.T) []string {
-	_, err := algo.Parse("none 1/s")
-	_, list, found := strings.Cut(err.Error(), "want ")
-	require.True(t, found, err)
-	return strings.Split(list, ", ")
 }
 
 // camel is a name as Go writes it.

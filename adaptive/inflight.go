@@ -56,7 +56,7 @@ func (l *Limiter) acquirePlain(lease *algo.Lease, n int64) {
 		if l.inFlight.CompareAndSwap(inFlight-n, inFlight) {
 			lease.Allowed, lease.Limit, lease.Remaining = true, l.max, l.max-inFlight
 			h := algo.FillLease(lease, l)
-			h.N, h.At, h.State[0], h.State[1] = n, l.start(), inFlight, n
+			h.N, h.At, *inFlightAt(h), *slotsOf(h) = n, l.start(), inFlight, n
 			return
 		}
 	}
@@ -102,10 +102,21 @@ func (o *occupied) waitsForClient(all int64) int64 {
 	return n
 }
 
+// What a [Limiter] keeps of an admission in its Handle.
+
+// inFlightAt is the work in flight at the admission, with it.
+func inFlightAt(h *algo.Handle) *int64 { return &h.State[0] }
+
+// slotsOf is the slots that the admission took, whatever it was settled to.
+func slotsOf(h *algo.Handle) *int64 { return &h.State[1] }
+
+// claimOf is what the tenant was charged, packed; 0 if its share was not in question.
+func claimOf(h *algo.Handle) *int64 { return &h.State[2] }
+
 // AwaitClient follows work that waits for its client. It implements
 // [algo.ClientWaiter]; callers use the lease's AwaitClient.
 func (l *Limiter) AwaitClient(h *algo.Handle, waits bool) {
-	n := h.State[1]
+	n := *slotsOf(h)
 	if !waits {
 		n = -n
 	}
@@ -134,7 +145,7 @@ func (l *Limiter) Settle(h algo.Handle, actual int64) {
 }
 
 // lighterBy is by how much work that was settled to n weighs less than at its admission.
-func (l *Limiter) lighterBy(h *algo.Handle, n int64) int64 { return max(h.State[1]-l.slots(n), 0) }
+func (l *Limiter) lighterBy(h *algo.Handle, n int64) int64 { return max(*slotsOf(h)-l.slots(n), 0) }
 
 // slots is the number of slots that n units take.
 func (l *Limiter) slots(n int64) int64 {

@@ -126,11 +126,11 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	}
 	lease.Allowed, lease.Limit, lease.Remaining = true, f.limit, max(f.limit-f.inFlight, 0)
 	h := algo.FillLease(&lease, l)
-	h.N, h.At, h.State[0], h.State[1] = units, a.at, f.inFlight, n
+	h.N, h.At, *inFlightAt(h), *slotsOf(h) = units, a.at, f.inFlight, n
 	if a.known {
 		l.order.found(&a)
 		l.order.decided(&a, true)
-		h.Key, h.State[2] = key, a.charge.pack()|math.MinInt64 // never 0
+		h.Key, *claimOf(h) = key, a.charge.pack()|math.MinInt64 // never 0
 	}
 	return lease, nil
 }

@@ -59,12 +59,12 @@ func (l *Limiter) release(h *algo.Handle, o algo.Outcome, waited time.Duration) 
 	}
 	at := l.machine.Now()
 	rtt := max(at-h.At, 1)
-	sample := Sample{RTT: time.Duration(rtt), End: time.Duration(at), InFlight: int(h.State[0]), Outcome: o}
+	sample := Sample{RTT: time.Duration(rtt), End: time.Duration(at), InFlight: int(*inFlightAt(h)), Outcome: o}
 	if l.follower != nil {
 		l.follower.Finished(sample, left)
 	}
-	if h.State[2] != 0 && l.order.shares != nil {
-		l.order.shares.finished(h.Key, h.State[1], at, max(rtt-int64(waited), 1), unpack(h.State[2]))
+	if claim := *claimOf(h); claim != 0 && l.order.shares != nil {
+		l.order.shares.finished(h.Key, *slotsOf(h), at, max(rtt-int64(waited), 1), unpack(claim))
 	}
 	if l.learn(rtt, o) {
 		l.strategy.Observe(sample)

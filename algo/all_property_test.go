@@ -34,11 +34,7 @@ func TestW4_Compositions(t *testing.T) {
 // lets earlier callers' debt be paid by later ones has no sum.
 func TestW4_CompositionsOfEveryAlgorithm(t *testing.T) {
 	checks(t, "W4: %d lists of limits of every kind")
-	specs := []string{
-		"leaky-bucket 7/s burst 3", "pacer 7/s wait 1s slack 2", "nginx 5/s burst 7 delay 3", "smooth-bursty 3/s burst 2 wait 1s",
-		"smooth-warming-up 5/s warmup 2s", "fixed-window 5/2s", "fixed-window 5/2s spread", "sliding-window 7/3s",
-		"sliding-window 7/3s cells 3", "sliding-log 7/1s", "strict 9/2s burst 4", "5/s wait 300ms",
-	}
+	specs := append(cases.Limits("5/2s", nil), cases.Limits("7/s", nil)...)
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) {
 			var limits []algo.Limiter

@@ -20,14 +20,16 @@ func (l *RateLimiter) set(s Spec, burstAt Rate) error {
 	if err := l.kind.change(l.engine(), s, burstAt); err != nil {
 		return fmt.Errorf("algo: %s: %w", l.kind.title, err)
 	}
-	l.setting.Store(&setting{s, burstAt})
+	l.setting.Store(&setting{s.Rate, burstAt, s.Options()})
 	return nil
 }
 
-// setting is a limit in use.
+// setting is a limit in use. It keeps the options that were given and not the Spec, which takes
+// as much memory as two keys for options that nobody set (TestM1_OneKey).
 type setting struct {
-	spec    Spec
+	rate    Rate
 	burstAt Rate // the rate when the burst was set
+	options []Option
 }
 
 // replace replaces the limit by the one that to makes of the Spec in use.
@@ -40,8 +42,7 @@ func (l *RateLimiter) replace(method string, to func(s Spec, burstAt Rate) (Spec
 	}
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	was := l.setting.Load()
-	s, burstAt, err := to(was.spec, was.burstAt)
+	s, burstAt, err := to(l.Spec(), l.setting.Load().burstAt)
 	if err != nil {
 		return err
 	}
@@ -50,10 +51,15 @@ func (l *RateLimiter) replace(method string, to func(s Spec, burstAt Rate) (Spec
 
 // Spec returns the limit in use; the zero Spec of a marker or a share.
 func (l *RateLimiter) Spec() Spec {
-	if in := l.setting.Load(); in != nil {
-		return in.spec
+	in := l.setting.Load()
+	if in == nil {
+		return Spec{}
 	}
-	return Spec{}
+	s := Spec{Algorithm: l.kind.name, Rate: in.rate}
+	for _, o := range in.options {
+		s.write(o)
+	}
+	return s
 }
 
 // SetRate changes the rate while the limiter runs. In windows and logs keys

@@ -104,9 +104,12 @@ func (c *compositeLease) giveBack() {
 	}
 }
 
+// part is the number of the part of a composite lease that h is of, from 1; 0: the whole.
+func (h *Handle) part() int { return int(h.State[0]) }
+
 // Release implements [Releaser]. A single part is released with the others.
 func (c *compositeLease) Release(h Handle, o Outcome) {
-	if h.At == c.generation && h.State[0] == 0 {
+	if h.At == c.generation && h.part() == 0 {
 		c.generation++
 		releaseAll(c.leases, o)
 		compositeLeases.Put(c)
@@ -119,7 +122,7 @@ func (c *compositeLease) Settle(h Handle, actual int64) {
 		return
 	}
 	leases, mixed := c.leases, c.mixed
-	if i := int(h.State[0]); i > 0 {
+	if i := h.part(); i > 0 {
 		from, end := c.part(i - 1)
 		leases, mixed = leases[from:end], false
 	}
@@ -254,7 +257,7 @@ func (l *Lease) Charge() (key string, n int64, ok bool) {
 		return l.handle.Key, l.handle.N, true
 	}
 	from, end := 0, len(c.leases)
-	if i := int(l.handle.State[0]); i > 0 {
+	if i := l.handle.part(); i > 0 {
 		from, end = c.part(i - 1)
 	}
 	for ; from < end && !ok; from++ {

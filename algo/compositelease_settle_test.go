@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 // captureLog returns the log lines of fn.
@@ -58,19 +60,21 @@ func TestPartSettlesOneLimit(t *testing.T) {
 // logged once.
 func TestSettleOfMixedLimits(t *testing.T) {
 	for name, costs := range map[string][3]int64{"different costs": {1, 500, 1}, "slots": {1, 1, 1}} {
-		requests, tokens, inFlight := perUser(t)
-		algo.ResetWarnings()
-		says := captureLog(t, func() {
-			lease := acquireAll(t, algo.Request{Limiter: requests, Key: "u", N: costs[0]},
-				algo.Request{Limiter: tokens, Key: "u", N: costs[1]}, algo.Request{Limiter: inFlight, Key: "u", N: costs[2]})
-			lease.Settle(1500)
-			lease.Settle(1600)
-			lease.Release(algo.Succeeded)
+		synctest.Test(t, func(t *testing.T) {
+			requests, tokens, inFlight := perUser(t)
+			algo.ResetWarnings()
+			says := captureLog(t, func() {
+				lease := acquireAll(t, algo.Request{Limiter: requests, Key: "u", N: costs[0]},
+					algo.Request{Limiter: tokens, Key: "u", N: costs[1]}, algo.Request{Limiter: inFlight, Key: "u", N: costs[2]})
+				lease.Settle(1500)
+				lease.Settle(1600)
+				lease.Release(algo.Succeeded)
+			})
+			require.Contains(t, says, "code=algo.settle_mixed", name)
+			require.Equal(t, 1, bytes.Count([]byte(says), []byte("\n")), name)
+			require.True(t, must(t, algo.All(requests, inFlight), "u", 1).Allowed, name)
+			require.Equal(t, 3000-costs[1], peek(t, tokens, "u").Remaining, name)
 		})
-		require.Contains(t, says, "code=algo.settle_mixed", name)
-		require.Equal(t, 1, bytes.Count([]byte(says), []byte("\n")), name)
-		require.True(t, must(t, algo.All(requests, inFlight), "u", 1).Allowed, name)
-		require.Equal(t, 3000-costs[1], peek(t, tokens, "u").Remaining, name)
 	}
 }
 
@@ -116,15 +120,9 @@ func TestLastSettlementOfWholeOrPart(t *testing.T) {
 // A cost that is not known before the work is charged after it, by every
 // algorithm.
 func TestSettleOfNoCost(t *testing.T) {
-	for _, spec := range []string{
-		"5/min", "leaky-bucket 5/min", "pacer 5/min", "nginx 5/min burst 5 nodelay", "smooth-bursty 5/min",
-		"smooth-warming-up 5/min warmup 10s", "smooth-warming-up 5/min warmup 0s", "fixed-window 5/min",
-		"sliding-window 5/min", "sliding-window 5/min cells 10", "sliding-log 5/min", "strict 5/min",
-	} {
+	for _, spec := range append(cases.Limits("5/min", nil), "pacer 5/min", "smooth-bursty 5/min", "strict 5/min") {
 		synctest.Test(t, func(t *testing.T) {
-			s, err := algo.Parse(spec)
-			require.NoError(t, err, spec)
-			l := algo.Must(s.New())
+			l := made(spec)
 			for _, key := range []string{"", "k"} {
 				time.Sleep(time.Hour)
 				fresh := peek(t, l, key)
@@ -141,7 +139,7 @@ func TestSettleOfNoCost(t *testing.T) {
 				lease.Settle(3)
 				require.GreaterOrEqual(t, peek(t, l, key).ResetAfter, less.ResetAfter, spec)
 				lease.Release(algo.Canceled)
-				if spec == "smooth-warming-up 5/min warmup 10s" {
+				if strings.Contains(spec, "warmup") {
 					continue // the price of its permits depends on their time: they stay charged
 				}
 				require.LessOrEqual(t, peek(t, l, key).ResetAfter, after.ResetAfter, "%s: at most the charge is kept", spec)
@@ -207,11 +205,8 @@ func TestLiteral(t *testing.T) {
 // the limit end the refunds of their own key only.
 func TestOthersSettleKeepsRefunds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for name, make := range map[string]func() algo.Limiter{
-			"words":  func() algo.Limiter { return bucket(algo.PerHour(10)) },
-			"values": func() algo.Limiter { return algo.Must(algo.NewSlidingWindow(algo.PerHour(10))) },
-		} {
-			l := make()
+		for _, name := range cases.Limits("10/h", atOnce) {
+			l := made(name)
 			const others = 1000
 			var leases []algo.Lease
 			for i := range others {
@@ -220,7 +215,7 @@ func TestOthersSettleKeepsRefunds(t *testing.T) {
 			abuser := must(t, l, "abuser", 1)
 			abuser.Settle(1 << 40)
 			for range 100 {
-				l.(interface{ Reset(key string) }).Reset("abuser")
+				l.Reset("abuser")
 				lease := must(t, l, "abuser", 1)
 				lease.Settle(1 << 40)
 			}

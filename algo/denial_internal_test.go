@@ -14,11 +14,7 @@ import (
 )
 
 // manyUnits are limits that admit several units at once, of every algorithm that does.
-var manyUnits = []string{
-	"4/h burst 8", "4/h burst 8 wait 20m", "leaky-bucket 8/h", "pacer 4/h queue 6 slack 1", "nginx 4/h burst 8 nodelay",
-	"fixed-window 8/h", "fixed-window 8/h spread",
-	"fixed-window 8/day zone Europe/Berlin", "sliding-window 8/h", "sliding-window 8/h cells 4", "sliding-log 8/h", "strict 8/h burst 4",
-}
+var manyUnits = cases.Limits("8/h", cases.Without{cases.Ahead: "the next unit waits for the first"})
 
 // capacity is how many units of a fresh key l admits at one moment, delayed ones too.
 func capacity(t *testing.T, l *RateLimiter) (n int64) {

@@ -14,8 +14,8 @@ type field struct {
 	option string // the name of its Option
 	traits trait
 	parse  func(s *Spec, value string) error
-	text   func(s *Spec) string // the value; "" if it is zero
-	copy   func(to, from *Spec)
+	text   func(s *Spec) string            // the value; "" if it is zero
+	of     func(from *Spec) func(to *Spec) // writes the value of from
 }
 
 // trait is a set of properties of a field.
@@ -46,7 +46,10 @@ func fieldOf[V comparable](word, option string, traits trait, c codec[V], at fun
 			}
 			return c.format(*at(s))
 		},
-		copy: func(to, from *Spec) { *at(to) = *at(from) },
+		of: func(from *Spec) func(*Spec) {
+			v := *at(from)
+			return func(to *Spec) { *at(to) = v }
+		},
 	}
 }
 

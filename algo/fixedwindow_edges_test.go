@@ -11,70 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
-// window has the methods of all windows.
-type window interface {
-	algo.Limiter
-	algo.Describer
-	Allow(key string, n int64) bool
-	SetRate(algo.Rate) error
-	Reset(key string)
-	Stats() algo.Stats
-}
-
-// windows makes one of each kind.
-var windows = map[string]func(r algo.Rate, opts ...algo.Option) (window, error){
-	"fixed window": func(r algo.Rate, opts ...algo.Option) (window, error) {
-		return orNil(algo.NewFixedWindow(r, opts...))
-	},
-	"sliding window": func(r algo.Rate, opts ...algo.Option) (window, error) {
-		return orNil(algo.NewSlidingWindow(r, opts...))
-	},
-	"sliding window of cells": func(r algo.Rate, opts ...algo.Option) (window, error) {
-		return orNil(algo.NewSlidingWindow(r, append(opts, algo.Cells(10))...))
-	},
-	"sliding log": func(r algo.Rate, opts ...algo.Option) (window, error) {
-		return orNil(algo.NewSlidingLog(r, opts...))
-	},
-	"strict": func(r algo.Rate, opts ...algo.Option) (window, error) {
-		return orNil(newStrict(r, opts...))
-	},
-}
-
-func orNil[W window](w W, err error) (window, error) {
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
-}
-
-// eachWindow runs check in a bubble for a limiter of each kind.
-func eachWindow(t *testing.T, r algo.Rate, check func(t *testing.T, l window), opts ...algo.Option) {
-	t.Helper()
-	for name, make := range windows {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l, err := make(r, opts...)
-				require.NoError(t, err)
-				check(t, l)
-			})
-		})
-	}
-}
-
-// spendAll returns how many single units l admits at once.
-func spendAll(l window, key string) (n int64) {
-	for l.Allow(key, 1) {
-		n++
-	}
-	return n
-}
-
-// TestWindowErrors: every bad input has a message that names the field and the
-// value, and an option of another type is refused by name.
-func TestWindowErrors(t *testing.T) {
-	for name, make := range windows {
+// TestLimitErrors: every bad input has a message that names the field and the value, and every
+// change to one has too.
+func TestLimitErrors(t *testing.T) {
+	for _, name := range cases.Algorithms() {
 		for _, c := range []struct {
 			rate algo.Rate
 			opts []algo.Option
@@ -82,17 +25,17 @@ func TestWindowErrors(t *testing.T) {
 		}{
 			{algo.PerSecond(0), nil, "rate: count is 0, want 1 or more"},
 			{algo.PerSecond(-7), nil, "rate: count is -7"},
-			{algo.Per(1, 0), nil, "rate: period is 0s"},
+			{algo.Per(1, 0), nil, "rate: period is 0s, want more than 0"},
 			{algo.Per(1, -1), nil, "rate: period is -1ns"},
-			{algo.Per(1, math.MaxInt64), nil, "rate: period is 2562047h47m16.854775807s"},
+			{algo.Per(1, math.MaxInt64), nil, "rate: period is 2562047h47m16.854775807s, want at most 8760h0m0s"},
+			{algo.PerSecond(1_000_000_001), nil, "rate: 1000000001/s is faster than 1e9 per second"},
 			{algo.PerSecond(math.MaxInt64), nil, "faster than 1e9 per second"},
 			{algo.PerSecond(1), []algo.Option{algo.MaxKeys(0)}, "max keys is 0, want 1 to 2147483647"},
-			{algo.PerSecond(1), []algo.Option{algo.MaxWait(time.Second)}, "does not take the option MaxWait"},
 			{algo.PerSecond(1), []algo.Option{{}}, "the zero Option is not an option"},
 		} {
-			l, err := make(c.rate, c.opts...)
+			l, err := algo.Spec{Algorithm: name, Rate: c.rate}.New(c.opts...)
 			require.ErrorContains(t, err, c.want, name)
-			require.True(t, strings.HasPrefix(err.Error(), "algo: "+strings.TrimSuffix(name, " of cells")+": "), err.Error())
+			require.True(t, strings.HasPrefix(err.Error(), "algo: "+strings.ReplaceAll(name, "-", " ")+": "), err.Error())
 			require.Nil(t, l)
 		}
 	}
@@ -104,15 +47,11 @@ func TestWindowOptionErrors(t *testing.T) {
 		"algo: fixed window: offset is -1ns, want 0 or more":                                   errOf(algo.NewFixedWindow(second, algo.Offset(-1))),
 		"it cannot be combined with Spread":                                                    errOf(algo.NewFixedWindow(second, algo.Spread(), algo.AlignedTo(time.Unix(0, 0)))),
 		"algo: fixed window: aligned to is 0005-01-01 00:00:00 +0000 UTC: more than 291 years": errOf(algo.NewFixedWindow(second, algo.AlignedTo(time.Date(5, 1, 1, 0, 0, 0, 0, time.UTC)))),
-		"algo: fixed window: does not take the option Cells, only Offset":                      errOf(algo.NewFixedWindow(second, algo.Cells(3))),
-		"algo: fixed window: does not take the option Burst":                                   errOf(algo.NewFixedWindow(second, algo.Burst(3))),
 		"algo: sliding window: cells is 0, want 1 to 1024":                                     errOf(algo.NewSlidingWindow(second, algo.Cells(0))),
 		"algo: sliding window: cells is -1, want 1 to 1024":                                    errOf(algo.NewSlidingWindow(second, algo.Cells(-1))),
 		"algo: sliding window: cells is 1025, want 1 to 1024":                                  errOf(algo.NewSlidingWindow(second, algo.Cells(1025))),
 		"algo: sliding window: cells is 9, want at most 8 in a period of 8ns":                  errOf(algo.NewSlidingWindow(algo.Per(1, 8), algo.Cells(9))),
-		"algo: sliding window: does not take the option Spread, only Cells":                    errOf(algo.NewSlidingWindow(second, algo.Spread())),
 		"algo: sliding log: rate: count is 65537, want at most 65536":                          errOf(algo.NewSlidingLog(algo.PerHour(65537))),
-		"algo: sliding log: does not take the option Offset":                                   errOf(algo.NewSlidingLog(second, algo.Offset(1))),
 		"algo: strict: burst is 11, want 1 to the 10 of the rate":                              errOf(newStrict(second, algo.Burst(11))),
 		"algo: strict: burst is 0, want 1 to the 10 of the rate":                               errOf(newStrict(second, algo.Burst(0))),
 		"algo: strict: rate: period is 8760h0m0s, want less than 8760h0m0s":                    errOf(newStrict(algo.Per(4, 8760*time.Hour))),
@@ -126,27 +65,23 @@ func errOf[T any](_ T, err error) error { return err }
 // TestWindowEdges: the classic failures at the edge of a window. The quota is
 // 1 a second; the first unit is spent at 999 ms.
 func TestWindowEdges(t *testing.T) {
-	for name, c := range map[string]struct {
-		make func() (window, error)
-		next time.Duration // when the second unit is admitted
-	}{
-		"fixed":        {func() (window, error) { return orNil(algo.NewFixedWindow(algo.PerSecond(1))) }, 1000 * time.Millisecond},
-		"two counters": {func() (window, error) { return orNil(algo.NewSlidingWindow(algo.PerSecond(1))) }, 2000 * time.Millisecond},
-		"cells":        {func() (window, error) { return orNil(algo.NewSlidingWindow(algo.PerSecond(1), algo.Cells(10))) }, 2000 * time.Millisecond},
-		"log":          {func() (window, error) { return orNil(algo.NewSlidingLog(algo.PerSecond(1))) }, 1999 * time.Millisecond},
-		"strict":       {func() (window, error) { return orNil(newStrict(algo.PerSecond(1))) }, 1999*time.Millisecond + 1},
+	for text, next := range map[string]time.Duration{ // when the second unit is admitted
+		"fixed-window 1/s":            1000 * time.Millisecond,
+		"sliding-window 1/s":          2000 * time.Millisecond,
+		"sliding-window 1/s cells 10": 2000 * time.Millisecond,
+		"sliding-log 1/s":             1999 * time.Millisecond,
+		"strict 1/s":                  1999*time.Millisecond + 1,
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(text, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l, err := c.make()
-				require.NoError(t, err)
-				made := time.Now()
+				l, fixed := made(text), text == "fixed-window 1/s"
+				began := time.Now()
 				time.Sleep(999 * time.Millisecond)
 				require.True(t, l.Allow("k", 1))
 				time.Sleep(2 * time.Millisecond)
-				require.Equal(t, name == "fixed", l.Allow("k", 1), "at 1001 ms")
-				time.Sleep(time.Until(made.Add(c.next - 1)))
-				if name != "fixed" {
+				require.Equal(t, fixed, l.Allow("k", 1), "at 1001 ms")
+				time.Sleep(time.Until(began.Add(next - 1)))
+				if !fixed {
 					require.False(t, l.Allow("k", 1), "a nanosecond early")
 					time.Sleep(time.Nanosecond)
 					require.True(t, l.Allow("k", 1))

@@ -25,13 +25,6 @@ import (
 // TestLeaseSize: a lease is two cache lines.
 func TestLeaseSize(t *testing.T) { require.LessOrEqual(t, unsafe.Sizeof(Lease{}), uintptr(128)) }
 
-// linearSpecs are limiters of every kind of state.
-var linearSpecs = []string{
-	"10/s burst 5", "10/s burst 5 wait 300ms", "smooth-bursty 10/s burst 3 wait 100ms",
-	"fixed-window 6/s", "sliding-window 6/s", "sliding-window 6/s cells 5", "sliding-log 6/s",
-	"smooth-warming-up 10/s warmup 1s wait 300ms",
-}
-
 // call is a request with the reading of the clock that its caller brought, and
 // answer its result with the instant from which it counts, if admitted.
 type (
@@ -46,7 +39,10 @@ type (
 // clock readings that jump, equal the answers of the pure algorithm in some
 // order.
 func TestL1_Linearizable(t *testing.T) {
-	for _, spec := range append(linearSpecs, "marker") {
+	for _, spec := range append(cases.Limits("6/s", cases.Without{
+		"spread": "the model has no key, by which the windows move",
+		"zone":   "a limiter that was made an hour ago, by aged, is an hour off the wall clock",
+	}), "marker") {
 		t.Run(spec, func(t *testing.T) {
 			interleaved(t)
 			n := cases.Count(2000, 50_000)
@@ -183,8 +179,7 @@ func fight(l atReading, seed uint64) map[string][]kept {
 // lets off no key that has spent two or more.
 func TestM2_NewKeysEvictNoneThatSpentMore(t *testing.T) {
 	floods := max(cases.Count(5000, 50_000), 1000)
-	for _, spec := range []string{"3/day", "leaky-bucket 3/day", "fixed-window 3/day", "sliding-window 3/day",
-		"sliding-window 3/day cells 4", "sliding-log 3/day", "strict 6/day"} {
+	for _, spec := range cases.Limits("3/day", cases.Without{cases.Ahead: "one unit is all that fits at once", cases.Delays: "Allow takes no units that would wait"}) {
 		synctest.Test(t, func(t *testing.T) {
 			l := of(spec)(MaxKeys(8))
 			for range 3 {
@@ -204,7 +199,7 @@ func TestM2_NewKeysEvictNoneThatSpentMore(t *testing.T) {
 // state of the same key that has expired and was evicted since.
 func TestAbsentKeyGetsAFreshReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, spec := range linearSpecs {
+		for _, spec := range cases.Limits("6/s", cases.Without{"spread": "a charge has the instants of its key"}) {
 			l := of(spec)(MaxKeys(4))
 			old := l.clock().Now()
 			time.Sleep(time.Second)
@@ -218,7 +213,7 @@ func TestAbsentKeyGetsAFreshReading(t *testing.T) {
 // TestM1_OneKey: a limiter with one used key weighs at most 1 KB, so that there may be one
 // for each tenant; where the state of a key is not one word, at most 2 KB.
 func TestM1_OneKey(t *testing.T) {
-	for _, spec := range linearSpecs {
+	for _, spec := range cases.Limits("6/s", cases.Without{"zone": "it keeps the clock changes of its zone, 3 KB for Berlin"}) {
 		var all [2000]Limiter
 		before := heapInUse()
 		for i := range all {
@@ -226,14 +221,24 @@ func TestM1_OneKey(t *testing.T) {
 			_, err := all[i].Acquire(t.Context(), "k", 1)
 			require.NoError(t, err)
 		}
-		each := (heapInUse() - before) / int64(len(all))
-		if all[0].(*RateLimiter).values == nil {
-			require.LessOrEqual(t, each, int64(1024), spec)
+		each, most := (heapInUse()-before)/int64(len(all)), int64(1024)
+		if all[0].(*RateLimiter).values != nil {
+			most = 2048
 		}
-		require.LessOrEqual(t, each, int64(2048), spec)
+		require.LessOrEqual(t, each, most, "%s: of them %s; the table of keys and the decider are beside it", spec, sizes(RateLimiter{}, setting{}))
 		t.Logf("M1: %s: %d B with one key", spec, each)
 		runtime.KeepAlive(&all)
 	}
+}
+
+// sizes names each field of structs with its bytes.
+func sizes(structs ...any) (s string) {
+	for _, v := range structs {
+		for t, i := reflect.TypeOf(v), 0; i < t.NumField(); i++ {
+			s += fmt.Sprintf("%s.%s %d, ", t.Name(), t.Field(i).Name, t.Field(i).Type.Size())
+		}
+	}
+	return s
 }
 
 // TestM1_FloodOfKeys: ten million keys that were never seen before take no
@@ -303,7 +308,7 @@ func TestFullPolicies(t *testing.T) {
 
 // TestDenyNewRetryAfter: when the first slot expires the new key gets it.
 func TestDenyNewRetryAfter(t *testing.T) {
-	for _, spec := range []string{"1/min", "fixed-window 1/min", "sliding-log 1/min"} {
+	for _, spec := range cases.Limits("1/min", nil) {
 		synctest.Test(t, func(t *testing.T) {
 			l := of(spec)(MaxKeys(8), DenyNew())
 			for i := range 500 {
@@ -323,7 +328,7 @@ func TestDenyNewRetryAfter(t *testing.T) {
 // looking at the state must not take the debt of others for an implausible one.
 func TestLateReadingCutsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, spec := range []string{"1/s burst 2", "fixed-window 2/min", "sliding-window 2/min", "sliding-log 2/min"} {
+		for _, spec := range cases.Limits("2/min", cases.Without{cases.Ahead: "both units leave nothing to cut", cases.Delays: "the line has room for more"}) {
 			l := aged(of(spec)(), time.Hour)
 			now := l.clock().Now()
 			require.True(t, func() bool { lease := at(l, now, "", 2); return lease.Allowed }(), spec)
@@ -341,7 +346,7 @@ func TestLateReadingCutsNothing(t *testing.T) {
 // expired.
 func TestEndOfTheClock(t *testing.T) {
 	end := ticks(math.MaxInt64)
-	for _, spec := range linearSpecs {
+	for _, spec := range cases.Limits("6/s", nil) {
 		l := of(spec)(MaxKeys(4), DenyNew())
 		for _, key := range []string{"", "k"} {
 			admitted := 0
@@ -363,10 +368,7 @@ func TestEndOfTheClock(t *testing.T) {
 // TestW1_ReadingsBeforeTheLimiter: a reading of the clock from before the limiter was made, as
 // of a decision that began earlier, forgets no debt.
 func TestW1_ReadingsBeforeTheLimiter(t *testing.T) {
-	for _, spec := range []string{
-		"2/h", "leaky-bucket 2/h", "pacer 2/h slack 1 queue 0", "fixed-window 2/h", "sliding-window 2/h",
-		"sliding-window 2/h cells 4", "sliding-log 2/h", "strict 2/h burst 2",
-	} {
+	for _, spec := range cases.Limits("2/h", cases.Without{cases.Ahead: "what fits depends on the reading", cases.Delays: "the line has room for more"}) {
 		for _, key := range []string{"", "k"} {
 			synctest.Test(t, func(t *testing.T) {
 				l := of(spec)()

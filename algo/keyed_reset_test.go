@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	colors "github.com/sluice-go/sluice/algo/marker"
+	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/interleave"
 )
 
@@ -23,15 +24,13 @@ func TestResetThenCancelMintsNothing(t *testing.T) {
 	r := algo.PerHour(5)
 	marker, err := colors.NewSRTCM(r, 5, 5)
 	require.NoError(t, err)
-	for name, make := range map[string]func() resetter{
-		"token bucket": func() resetter { return algo.Must(algo.NewTokenBucket(r)) },
-		"leaky bucket": func() resetter { return algo.Must(algo.NewLeakyBucket(r)) },
-		"pacer":        func() resetter { return algo.Must(algo.NewPacer(r, algo.MaxQueue(4))) },
-		"nginx":        func() resetter { return algo.Must(newNginx(r, algo.Burst(4))) },
-		"bursty":       func() resetter { return algo.Must(newSmoothBursty(r)) },
-		"warming up":   func() resetter { return algo.Must(newSmoothWarmingUp(r, 1)) },
-		"marker":       func() resetter { return colors.Limit(marker, colors.Green).(resetter) },
-	} {
+	limiters := map[string]func() resetter{
+		"marker": func() resetter { return colors.Limit(marker, colors.Green).(resetter) },
+	}
+	for _, text := range append(cases.Limits("5/h", nil), "pacer 5/h queue 4", "nginx 5/h burst 4", "smooth-bursty 5/h") {
+		limiters[text] = func() resetter { return made(text) }
+	}
+	for name, make := range limiters {
 		for _, key := range []string{"", "k"} {
 			t.Run(name+"/"+key, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

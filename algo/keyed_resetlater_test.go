@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	colors "github.com/sluice-go/sluice/algo/marker"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 // A reset is remembered for as long as a lease from before it weighs anything,
@@ -19,15 +20,14 @@ func TestResetOutlivesTheKey(t *testing.T) {
 		algo.Limiter
 		Reset(key string)
 	}
-	small := []algo.Option{algo.MaxKeys(1)}
 	for name, make := range map[string]func() resetter{
 		"marker": func() resetter {
-			m, err := colors.NewSRTCM(algo.PerSecond(1), 100, 5, small...)
+			m, err := colors.NewSRTCM(algo.PerSecond(1), 100, 5, algo.MaxKeys(1))
 			require.NoError(t, err)
 			return colors.Limit(m, colors.Green).(resetter)
 		},
 		"warming up": func() resetter {
-			return algo.Must(newSmoothWarmingUp(algo.PerSecond(1), 1, with(small, algo.MaxWait(algo.Forever))...))
+			return algo.Must(newSmoothWarmingUp(algo.PerSecond(1), 1, algo.MaxKeys(1), algo.MaxWait(algo.Forever)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,9 +81,8 @@ func TestSettlingBackAndForthMintsNothing(t *testing.T) {
 // TestResetOfAnUnseenKey: a key without debt needs no reset, takes no place in the
 // table and evicts no key.
 func TestResetOfAnUnseenKey(t *testing.T) {
-	for name, make := range windows {
-		l, err := make(algo.PerHour(5), algo.MaxKeys(8))
-		require.NoError(t, err)
+	for _, name := range cases.Limits("5/h", atOnce) {
+		l := made(name, algo.MaxKeys(8))
 		for i := range 100 {
 			l.Allow(fmt.Sprint(i), 2)
 		}

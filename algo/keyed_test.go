@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 // TestFixedWindowQuotaRaisedAtOnce: a raised quota counts in the window that
@@ -29,86 +30,39 @@ func TestFixedWindowQuotaRaisedAtOnce(t *testing.T) {
 	}
 }
 
-// resizable is a limiter whose rate or burst changes in use.
-type resizable interface {
-	algo.Limiter
-	Allow(key string, n int64) bool
-	SetRate(algo.Rate) error
+// TestRaisedLimitIsNotOverdue: once a rate or a burst is raised, no key waits longer than one
+// that has just spent the whole new burst.
+func TestRaisedLimitIsNotOverdue(t *testing.T) {
+	faster := func(l *algo.RateLimiter) error { return l.SetRate(algo.PerMinute(10)) }
+	for _, text := range append(cases.Limits("10/h", cases.Without{
+		cases.Ahead: "as in Guava, debt stays",
+		"zone":      "the rate is of a day",
+		"spread":    "another limiter has other windows",
+	}), "10/h", "pacer 10/h slack 3", "sliding-window 10/h cells 10") {
+		notOverdue(t, text, faster)
+	}
+	notOverdue(t, "10/h burst 2", func(l *algo.RateLimiter) error { return l.SetBurst(3) })
 }
 
-// TestRaisedLimitIsNotOverdue: once a rate or a burst is raised, no key waits
-// longer than one that has just spent the whole new burst. SmoothBursty and
-// SmoothWarmingUp are the exceptions: as in Guava, debt stays.
-func TestRaisedLimitIsNotOverdue(t *testing.T) {
-	slow, fast := algo.PerHour(10), algo.PerMinute(10)
-	for name, c := range map[string]struct {
-		make  func(r algo.Rate) resizable
-		raise func(l resizable) error
-	}{
-		"token bucket": {
-			func(r algo.Rate) resizable { return algo.Must(algo.NewTokenBucket(r)) },
-			func(l resizable) error { return l.SetRate(fast) },
-		},
-		"token bucket's burst": {
-			func(r algo.Rate) resizable { return algo.Must(algo.NewTokenBucket(r, algo.Burst(2))) },
-			func(l resizable) error { return l.(*algo.RateLimiter).SetBurst(3) },
-		},
-		"shaping token bucket": {
-			func(r algo.Rate) resizable { return algo.Must(algo.NewTokenBucket(r, algo.MaxWait(time.Minute))) },
-			func(l resizable) error { return l.SetRate(fast) },
-		},
-		"leaky bucket": {
-			func(r algo.Rate) resizable { return algo.Must(algo.NewLeakyBucket(r)) },
-			func(l resizable) error { return l.SetRate(fast) },
-		},
-		"pacer": {
-			func(r algo.Rate) resizable { return algo.Must(algo.NewPacer(r, algo.Slack(3))) },
-			func(l resizable) error { return l.SetRate(fast) },
-		},
-		"nginx": {
-			func(r algo.Rate) resizable { return algo.Must(newNginx(r, algo.Burst(5), algo.DelayAfter(2))) },
-			func(l resizable) error { return l.SetRate(fast) },
-		},
-		"strict": {
-			func(r algo.Rate) resizable { return algo.Must(newStrict(r)) },
-			func(l resizable) error { return l.SetRate(fast) },
-		},
-		"fixed window": {
-			func(r algo.Rate) resizable { return algo.Must(algo.NewFixedWindow(r)) },
-			func(l resizable) error { return l.SetRate(fast) },
-		},
-		"sliding window": {
-			func(r algo.Rate) resizable { return algo.Must(algo.NewSlidingWindow(r)) },
-			func(l resizable) error { return l.SetRate(fast) },
-		},
-		"sliding window of cells": {
-			func(r algo.Rate) resizable { return algo.Must(algo.NewSlidingWindow(r, algo.Cells(10))) },
-			func(l resizable) error { return l.SetRate(fast) },
-		},
-		"sliding log": {
-			func(r algo.Rate) resizable { return algo.Must(algo.NewSlidingLog(r)) },
-			func(l resizable) error { return l.SetRate(fast) },
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, key := range []string{"", "k"} {
-				synctest.Test(t, func(t *testing.T) {
-					l, fresh := c.make(slow), c.make(slow)
-					for l.Allow(key, 1) || acquire(t, l, key, 1).Allowed {
-						continue
-					}
-					time.Sleep(time.Millisecond)
-					require.NoError(t, c.raise(l))
-					require.NoError(t, c.raise(fresh))
-					for acquire(t, fresh, key, 1).Allowed {
-						continue
-					}
-					most, d := acquire(t, fresh, key, 1).RetryAfter, acquire(t, l, key, 1).Decision
-					require.LessOrEqual(t, d.RetryAfter, most)
-					time.Sleep(most)
-					require.True(t, acquire(t, l, key, 1).Allowed)
-				})
-			}
+func notOverdue(t *testing.T, text string, raise func(*algo.RateLimiter) error) {
+	for _, key := range []string{"", "k"} {
+		t.Run(text+"/"+key, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, fresh := made(text), made(text)
+				for acquire(t, l, key, 1).Allowed {
+					continue
+				}
+				time.Sleep(time.Millisecond)
+				require.NoError(t, raise(l))
+				require.NoError(t, raise(fresh))
+				for acquire(t, fresh, key, 1).Allowed {
+					continue
+				}
+				most, d := acquire(t, fresh, key, 1).RetryAfter, acquire(t, l, key, 1).Decision
+				require.LessOrEqual(t, d.RetryAfter, most)
+				time.Sleep(most)
+				require.True(t, acquire(t, l, key, 1).Allowed)
+			})
 		})
 	}
 }

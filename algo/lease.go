@@ -1,7 +1,6 @@
 package algo
 
 import (
-	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/engine"
 	"github.com/sluice-go/sluice/internal/warning"
 )
@@ -154,6 +153,5 @@ func (c *corrections) Release(h Handle, o Outcome) {
 
 // Settle corrects the cost of an admission.
 func (c *corrections) Settle(h Handle, actual int64) {
-	charge := decide.Charge{N: h.N, At: h.At, A: h.State[0], B: h.State[1]}
-	c.engine.Settle(h.Key, engine.Charge{Charge: charge, Mark: h.State[2]}, actual)
+	c.engine.Settle(h.Key, h.charge(), actual)
 }

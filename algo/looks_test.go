@@ -13,17 +13,17 @@ import (
 	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/adaptive/throttle"
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/algo/classic"
 	"github.com/sluice-go/sluice/algo/guard"
 	"github.com/sluice-go/sluice/algo/learn"
 	"github.com/sluice-go/sluice/algo/marker"
 	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/algo/shares"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 // all are the limiters of this process, with room for a few units of a key.
 func all() map[string]func() algo.Limiter {
-	made := map[string]func() algo.Limiter{
+	limiters := map[string]func() algo.Limiter{
 		"Fixed":    func() algo.Limiter { return algo.Must(adaptive.New(adaptive.Fixed(4))) },
 		"AIMD":     func() algo.Limiter { return algo.Must(adaptive.New(strategy.AIMD())) },
 		"Default":  func() algo.Limiter { return algo.Must(adaptive.New(adaptive.Default())) },
@@ -37,24 +37,16 @@ func all() map[string]func() algo.Limiter {
 		"colors": func() algo.Limiter {
 			return marker.Limit(algo.Must(marker.NewSRTCM(algo.PerHour(4), 2, 4)), marker.Yellow)
 		},
-		"strict":    func() algo.Limiter { return algo.Must(classic.NewStrict(algo.PerHour(4), 4)) },
 		"DenyAll":   algo.DenyAll,
 		"Unlimited": algo.Unlimited,
 		"foreign":   func() algo.Limiter { return &oneAtATime{} },
 	}
-	for _, text := range []string{
-		"4/h", "4/h wait 30m", "leaky-bucket 4/h", "pacer 4/h slack 3", "pacer 4/h wait 1h queue 2", "nginx 4/h burst 3 delay 1",
-		"smooth-bursty 4/h wait 1h", "smooth-warming-up 4/h warmup 1h cold 3 wait 1h",
-		"fixed-window 4/h", "fixed-window 4/h spread", "fixed-window 4/day zone UTC", "sliding-window 4/h", "sliding-window 4/h cells 4", "sliding-log 4/h",
-	} {
+	for _, text := range append(cases.Limits("4/h", nil), "pacer 4/h slack 3") {
 		for _, table := range []string{"", " keys 2", " keys 2 deny-new"} {
-			made[text+table] = func() algo.Limiter {
-				s := algo.Must(algo.Parse(text + table))
-				return algo.Must(s.New())
-			}
+			limiters[text+table] = func() algo.Limiter { return made(text + table) }
 		}
 	}
-	return made
+	return limiters
 }
 
 // TestW4_LooksAnswerAsCharges: whatever a limiter is composed of, a look and the charge at the

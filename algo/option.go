@@ -137,11 +137,12 @@ func (s *Spec) write(o Option) {
 func (s Spec) Options() (opts []Option) {
 	for i, f := range fields {
 		if s.given(i) {
-			opts = append(opts, Option{f.option, func(to *Spec) { f.copy(to, &s) }})
+			opts = append(opts, Option{f.option, f.of(&s)})
 		}
 	}
 	if s.clock != nil {
-		opts = append(opts, Clock(*s.clock))
+		clock := s.clock
+		opts = append(opts, Option{clockOption, func(to *Spec) { to.clock = clock }})
 	}
 	return opts
 }

@@ -4,29 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cases"
 )
-
-// constructors are all functions that take options.
-var constructors = map[string]func(...algo.Option) error{
-	"token bucket":   func(opts ...algo.Option) error { return second(algo.NewTokenBucket(perHour, opts...)) },
-	"leaky bucket":   func(opts ...algo.Option) error { return second(algo.NewLeakyBucket(perHour, opts...)) },
-	"pacer":          func(opts ...algo.Option) error { return second(algo.NewPacer(perHour, opts...)) },
-	"nginx":          func(opts ...algo.Option) error { return second(newNginx(perHour, opts...)) },
-	"smooth bursty":  func(opts ...algo.Option) error { return second(newSmoothBursty(perHour, opts...)) },
-	"fixed window":   func(opts ...algo.Option) error { return second(algo.NewFixedWindow(perHour, opts...)) },
-	"sliding window": func(opts ...algo.Option) error { return second(algo.NewSlidingWindow(perHour, opts...)) },
-	"sliding log":    func(opts ...algo.Option) error { return second(algo.NewSlidingLog(perHour, opts...)) },
-	"strict":         func(opts ...algo.Option) error { return second(newStrict(perHour, opts...)) },
-	"smooth warming up": func(opts ...algo.Option) error {
-		return second(newSmoothWarmingUp(perHour, time.Minute, opts...))
-	},
-}
 
 var perHour = algo.PerHour(5)
 
@@ -39,18 +25,24 @@ func TestOptionBelongs(t *testing.T) {
 		algo.DenyNew(),
 	}
 	takes := map[string][]string{
-		"token bucket": {"Burst", "MaxWait", "MaxKeys", "DenyNew"}, "leaky bucket": {"Burst", "MaxKeys", "DenyNew"},
+		"token-bucket": {"Burst", "MaxWait", "MaxKeys", "DenyNew"}, "leaky-bucket": {"Burst", "MaxKeys", "DenyNew"},
 		"pacer":         {"Slack", "MaxWait", "MaxQueue", "MaxKeys", "DenyNew"},
 		"nginx":         {"Burst", "DelayAfter", "NoDelay", "MaxKeys", "DenyNew"},
-		"smooth bursty": {"Burst", "MaxWait", "MaxKeys", "DenyNew"}, "strict": {"Burst", "MaxKeys", "DenyNew"},
-		"smooth warming up": {"ColdFactor", "MaxWait", "MaxKeys", "DenyNew"},
-		"fixed window":      {"Offset", "AlignedTo", "Zone", "StartDay", "Spread", "MaxKeys", "DenyNew"},
-		"sliding window":    {"Cells", "MaxKeys", "DenyNew"}, "sliding log": {"MaxKeys", "DenyNew"},
+		"smooth-bursty": {"Burst", "MaxWait", "MaxKeys", "DenyNew"}, "strict": {"Burst", "MaxKeys", "DenyNew"},
+		"smooth-warming-up": {"ColdFactor", "MaxWait", "MaxKeys", "DenyNew"},
+		"fixed-window":      {"Offset", "AlignedTo", "Zone", "StartDay", "Spread", "MaxKeys", "DenyNew"},
+		"sliding-window":    {"Cells", "MaxKeys", "DenyNew"}, "sliding-log": {"MaxKeys", "DenyNew"},
 	}
-	for name, construct := range constructors {
+	for _, algorithm := range cases.Algorithms() {
+		require.Contains(t, takes, algorithm, "add its options above, as its page has them")
+		name := strings.ReplaceAll(algorithm, "-", " ")
+		construct := func(opts ...algo.Option) error {
+			_, err := algo.Spec{Algorithm: algorithm, Rate: perHour}.New(opts...)
+			return err
+		}
 		for _, o := range all {
 			err := construct(o)
-			if belongs := slices.Contains(takes[name], o.String()); belongs {
+			if belongs := slices.Contains(takes[algorithm], o.String()); belongs {
 				if err != nil {
 					require.NotContains(t, err.Error(), "does not take", name)
 				}

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/guard"
 	colors "github.com/sluice-go/sluice/algo/marker"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 // The answer of a limiter of another package is found without a charge, by a
@@ -151,21 +152,11 @@ func TestPeekWhenTheTableIsFull(t *testing.T) {
 		m, err := colors.NewTRTCM(algo.PerHour(5), 5, algo.PerHour(9), 9, append(opts, algo.MaxKeys(1))...)
 		return colors.Limit(m, colors.Green), err
 	}
-	spec := func(text string) func(...algo.Option) (algo.Limiter, error) {
-		return func(opts ...algo.Option) (algo.Limiter, error) {
-			s, err := algo.Parse(text + " keys 1")
-			require.NoError(t, err)
-			return s.New(opts...)
-		}
+	limiters := map[string]func(...algo.Option) (algo.Limiter, error){"marker": marker}
+	for _, text := range cases.Limits("5/h", nil) {
+		limiters[text] = func(opts ...algo.Option) (algo.Limiter, error) { return made(text+" keys 1", opts...), nil }
 	}
-	in(t, map[string]func(...algo.Option) (algo.Limiter, error){
-		"marker":            marker,
-		"token-bucket":      spec("5/h"),
-		"fixed-window":      spec("fixed-window 5/h"),
-		"sliding-window":    spec("sliding-window 5/h"),
-		"sliding-log":       spec("sliding-log 5/h"),
-		"smooth-warming-up": spec("smooth-warming-up 5/h warmup 1h"),
-	}, func(t *testing.T, make func(...algo.Option) (algo.Limiter, error)) {
+	in(t, limiters, func(t *testing.T, make func(...algo.Option) (algo.Limiter, error)) {
 		synctest.Test(t, func(t *testing.T) {
 			for _, opts := range [][]algo.Option{nil, {algo.DenyNew()}} {
 				l, err := make(opts...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	colors "github.com/sluice-go/sluice/algo/marker"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 func TestRateUnmarshal(t *testing.T) {
@@ -81,18 +82,15 @@ func TestRateOfZero(t *testing.T) {
 		zero     = "rate: count is 0, want 1 or more (algo.DenyAll denies everything)"
 		infinite = "is faster than 1e9 per second (algo.Unlimited admits everything)"
 	)
-	for _, algorithm := range []string{
-		"token-bucket", "leaky-bucket", "pacer", "nginx", "smooth-bursty", "smooth-warming-up warmup 1s",
-		"fixed-window", "sliding-window", "sliding-log", "strict",
-	} {
-		name, options, _ := strings.Cut(algorithm, " ")
+	for _, text := range cases.Limits("5/h", cases.Without{"zone": "its rate is of a day"}) {
+		name, _, _ := strings.Cut(text, " ")
 		for want, rate := range map[string]algo.Rate{zero: algo.PerHour(0), infinite: algo.PerSecond(math.MaxInt64)} {
-			_, err := algo.Parse(name + " " + rate.String() + " " + options)
+			_, err := algo.Parse(strings.Replace(text, strings.Fields(text)[1], rate.String(), 1))
 			require.ErrorContains(t, err, want, name)
 			var s algo.Spec
 			require.ErrorContains(t, s.UnmarshalJSON([]byte(`{"algorithm":"`+name+`","rate":"`+rate.String()+`"}`)), want)
 
-			spec, err := algo.Parse(name + " 5/h " + options)
+			spec, err := algo.Parse(text)
 			require.NoError(t, err)
 			l, err := spec.New()
 			require.NoError(t, err)

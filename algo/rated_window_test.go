@@ -16,11 +16,11 @@ import (
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
-// TestWindowFull: DenyNew says when room may come; without it new keys are admitted.
-func TestWindowFull(t *testing.T) {
+// TestTableFull: DenyNew says when room may come; without it new keys are admitted.
+func TestTableFull(t *testing.T) {
 	for policy, opts := range map[string][]algo.Option{"evict": nil, "deny new": {algo.DenyNew()}} {
 		t.Run(policy, func(t *testing.T) {
-			eachWindow(t, algo.PerMinute(4), func(t *testing.T, l window) {
+			eachLimit(t, cases.Limits("4/min", atOnce), func(t *testing.T, l *algo.RateLimiter) {
 				for i := range 500 {
 					l.Allow(fmt.Sprint("fill", i), 2)
 				}
@@ -50,10 +50,10 @@ func TestWindowFull(t *testing.T) {
 	}
 }
 
-// TestWindowReset: a reset key starts afresh, others do not, and nothing that
+// TestEachReset: a reset key starts afresh, others do not, and nothing that
 // was admitted before is given back on top.
-func TestWindowReset(t *testing.T) {
-	eachWindow(t, algo.PerMinute(10), func(t *testing.T, l window) {
+func TestEachReset(t *testing.T) {
+	eachLimit(t, cases.Limits("10/min", atOnce), func(t *testing.T, l *algo.RateLimiter) {
 		for _, key := range []string{"", "k"} {
 			quota := acquire(t, l, key, 0).Remaining
 			lease := acquire(t, l, key, 1)
@@ -74,10 +74,10 @@ func TestWindowReset(t *testing.T) {
 	})
 }
 
-// TestWindowSettle: less is given back, more is charged at once, and an absurd
+// TestEachSettle: less is given back, more is charged at once, and an absurd
 // correction costs a bounded time and cannot be turned into units.
-func TestWindowSettle(t *testing.T) {
-	eachWindow(t, algo.PerMinute(20), func(t *testing.T, l window) {
+func TestEachSettle(t *testing.T) {
+	eachLimit(t, cases.Limits("20/min", besides(cases.Without{"zone": "its window is a day"})), func(t *testing.T, l *algo.RateLimiter) {
 		lease := acquire(t, l, "k", 8)
 		left := lease.Remaining
 		lease.Settle(3)
@@ -105,22 +105,9 @@ func TestWindowSettle(t *testing.T) {
 	})
 }
 
-// The same failure in a token bucket: the cancellation of a charge that the
-// ceiling cut off refunded the units of others.
-func TestSettleBeyondCeilingMintsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := algo.Must(algo.NewTokenBucket(algo.PerMinute(10)))
-		require.True(t, l.Allow("k", 9))
-		lease := acquire(t, l, "k", 1)
-		lease.Settle(math.MaxInt64)
-		lease.Release(algo.Canceled)
-		require.LessOrEqual(t, remaining(t, l), int64(1))
-	})
-}
-
-// TestWindowLateRefund: units of a past window are not refunded.
-func TestWindowLateRefund(t *testing.T) {
-	eachWindow(t, algo.PerMinute(10), func(t *testing.T, l window) {
+// TestEachLateRefund: units of a past window are not refunded.
+func TestEachLateRefund(t *testing.T) {
+	eachLimit(t, cases.Limits("10/min", besides(cases.Without{"zone": "its window is a day"})), func(t *testing.T, l *algo.RateLimiter) {
 		lease := acquire(t, l, "k", 5)
 		require.True(t, lease.Allowed)
 		time.Sleep(3 * time.Minute)
@@ -131,10 +118,12 @@ func TestWindowLateRefund(t *testing.T) {
 	})
 }
 
-// TestWindowSetRate: spent units stay spent; a rejected change has no effect;
+// TestEachSetRate: spent units stay spent; a rejected change has no effect;
 // a change of the period locks no key out.
-func TestWindowSetRate(t *testing.T) {
-	eachWindow(t, algo.PerDay(20), func(t *testing.T, l window) {
+func TestEachSetRate(t *testing.T) {
+	eachLimit(t, append(cases.Limits("20/day", besides(cases.Without{
+		"zone": "a day is its shortest window", "burst": "what was given does not follow the rate", "slack": "what was given does not follow the rate",
+	})), "strict 20/day"), func(t *testing.T, l *algo.RateLimiter) {
 		full := spendAll(l, "k")
 		lease := acquire(t, l, "other", 5)
 		require.Error(t, l.SetRate(algo.PerDay(0)))
@@ -165,7 +154,9 @@ func TestWindowSetRate(t *testing.T) {
 // TestSettleAcrossSetRate: a correction that was charged under a larger quota is
 // not given back at the share of the smaller one.
 func TestSettleAcrossSetRate(t *testing.T) {
-	eachWindow(t, algo.PerMinute(20), func(t *testing.T, l window) {
+	eachLimit(t, append(cases.Limits("20/min", besides(cases.Without{
+		"zone": "a day is its shortest window", "burst": "what was given does not follow the rate", "slack": "what was given does not follow the rate",
+	})), "strict 20/min"), func(t *testing.T, l *algo.RateLimiter) {
 		half := acquire(t, l, "k", 0).Remaining / 2
 		mine := acquire(t, l, "k", 1)
 		require.True(t, l.Allow("k", half))
@@ -220,13 +211,12 @@ func TestSlidingLogWidensEmpty(t *testing.T) {
 	})
 }
 
-// TestWindowCrowd: 512 goroutines at once get no more than one caller would,
+// TestEachCrowd: 512 goroutines at once get no more than one caller would,
 // with real time and a real clock.
-func TestWindowCrowd(t *testing.T) {
-	for name, make := range windows {
+func TestEachCrowd(t *testing.T) {
+	for _, name := range cases.Limits("300/day", atOnce) {
 		for _, key := range []string{"", "k"} {
-			l, err := make(algo.PerDay(1000))
-			require.NoError(t, err)
+			l := made(name)
 			want := acquire(t, l, key, 0).Remaining
 			var admitted atomic.Int64
 			var group sync.WaitGroup
@@ -245,14 +235,13 @@ func TestWindowCrowd(t *testing.T) {
 	}
 }
 
-// TestWindowFlood is promise M1: unseen keys take no memory beyond the table,
+// TestEachFlood is promise M1: unseen keys take no memory beyond the table,
 // and a known key keeps its state.
-func TestWindowFlood(t *testing.T) {
+func TestEachFlood(t *testing.T) {
 	maxKeys := max(cases.Count(1<<14, 1<<14), 1<<12)
 	floods := max(cases.Count(200_000, 10_000_000), 4*maxKeys)
-	for name, make := range windows {
-		l, err := make(algo.PerDay(30), algo.MaxKeys(maxKeys))
-		require.NoError(t, err)
+	for _, name := range cases.Limits("30/day", atOnce) {
+		l := made(name, algo.MaxKeys(maxKeys))
 		for range 10 {
 			require.True(t, l.Allow("known", 1))
 		}
@@ -265,9 +254,9 @@ func TestWindowFlood(t *testing.T) {
 		grown := int64(heap()) - int64(before)
 		perSlot := int64(16 + 64)
 		switch name {
-		case "sliding window of cells":
-			perSlot += 11 * 8
-		case "sliding log":
+		case "sliding-window 30/day cells 4":
+			perSlot += 5 * 8
+		case "sliding-log 30/day":
 			perSlot += 8 * 8
 		}
 		slots := 2*4*int64(maxKeys)/3 + 592

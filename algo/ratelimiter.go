@@ -165,6 +165,11 @@ func (h *Handle) setCharge(c decide.Charge, mark int64) {
 	h.At, h.State[0], h.State[1], h.State[2] = c.At, c.A, c.B, mark
 }
 
+// charge returns what setCharge has written.
+func (h *Handle) charge() engine.Charge {
+	return engine.Charge{Charge: decide.Charge{N: h.N, At: h.At, A: h.State[0], B: h.State[1]}, Mark: h.State[2]}
+}
+
 // setAnswer converts whether units were charged, when they fit, and what remains.
 func (d *Decision) setAnswer(a decide.Answer, q decide.Quota) {
 	d.Allowed, d.Reason = a.Allowed, Admitted
@@ -241,7 +246,7 @@ func (l *RateLimiter) About() (d Description) {
 		return d
 	}
 	if in := l.setting.Load(); in != nil {
-		d.Rate = in.spec.Rate
+		d.Rate = in.rate
 	}
 	d.Quota, d.Window = quota, window
 	return d

@@ -3,6 +3,7 @@ package algo_test
 import (
 	"context"
 	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 type refunder interface {
@@ -20,25 +22,18 @@ type refunder interface {
 	Refund(key string, n int64) (int64, error)
 }
 
-// refunders are limits of 5 units an hour.
-func refunders() map[string]refunder {
-	r := algo.PerHour(5)
-	return map[string]refunder{
-		"token bucket":    algo.Must(algo.NewTokenBucket(r)),
-		"shaping":         algo.Must(algo.NewTokenBucket(r, algo.MaxWait(time.Hour))),
-		"pacer":           algo.Must(algo.NewPacer(r, algo.Slack(4))),
-		"leaky bucket":    algo.Must(algo.NewLeakyBucket(r)),
-		"fixed window":    algo.Must(algo.NewFixedWindow(r)),
-		"spread windows":  algo.Must(algo.NewFixedWindow(r, algo.Spread())),
-		"calendar window": algo.Must(algo.NewFixedWindow(algo.PerDay(5), algo.Zone("UTC"))),
-	}
+// noRefund leaves the limits that give units back without a lease.
+var noRefund = cases.Without{
+	"smooth-bursty": "its key has spent its burst at first", "smooth-warming-up": "it has no Refund",
+	"sliding-window": "it has no Refund", "sliding-log": "it has no Refund",
+	"pacer wait": "its units wait, and are not spendable", "nginx delay": "its units wait, and are not spendable",
 }
 
 func eachRefunder(t *testing.T, test func(t *testing.T, key string, l refunder)) {
-	for name := range refunders() {
+	for _, text := range append(cases.Limits("5/h", noRefund), "pacer 5/h slack 4") {
 		for _, key := range []string{"", "k"} {
-			t.Run(name+"/"+key, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { test(t, key, refunders()[name]) })
+			t.Run(text+"/"+key, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { test(t, key, made(text)) })
 			})
 		}
 	}
@@ -244,10 +239,11 @@ func draw(t *rapid.T, l refunder) (all []unitsAt) {
 
 // Refunds beside charges: no more is admitted than the limit and what was given back.
 func TestW1_RefundsWithoutALeaseBesideCharges(t *testing.T) {
-	for name, l := range refunders() {
-		if name == "shaping" || name == "pacer" { // later units are admitted with a delay
+	for _, text := range cases.Limits("5/h", noRefund) {
+		if strings.Contains(text, "wait") { // later units are admitted with a delay
 			continue
 		}
+		l := made(text)
 		var admitted atomic.Int64
 		var all sync.WaitGroup
 		for range 4 {
@@ -265,7 +261,7 @@ func TestW1_RefundsWithoutALeaseBesideCharges(t *testing.T) {
 			})
 		}
 		all.Wait()
-		require.LessOrEqual(t, admitted.Load(), int64(5+400), name)
-		require.GreaterOrEqual(t, admitted.Load(), int64(5), name)
+		require.LessOrEqual(t, admitted.Load(), int64(5+400), text)
+		require.GreaterOrEqual(t, admitted.Load(), int64(5), text)
 	}
 }

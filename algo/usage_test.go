@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/algo/shares"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 // TestS3_UsageReports: a usage that is negative, above the maximum, never reported, reported
@@ -18,15 +19,15 @@ import (
 // mistake, and mints nothing.
 func TestS3_UsageReports(t *testing.T) {
 	rate := algo.PerHour(100)
-	for name, l := range map[string]algo.Limiter{
-		"token bucket":   bucket(rate),
-		"fixed window":   algo.Must(algo.NewFixedWindow(rate)),
-		"sliding window": algo.Must(algo.NewSlidingWindow(rate)),
-		"sliding log":    algo.Must(algo.NewSlidingLog(rate)),
-		"shares":         algo.Must(shares.New(rate, map[string]int64{"a": 50})).Child("b"),
-		"plan, credits":  prepaid.First(bucket(rate), prepaid.NewCredits()),
-		"all":            algo.All(bucket(rate), bucket(algo.PerDay(1000))),
-	} {
+	limiters := map[string]algo.Limiter{
+		"shares":        algo.Must(shares.New(rate, map[string]int64{"a": 50})).Child("b"),
+		"plan, credits": prepaid.First(bucket(rate), prepaid.NewCredits()),
+		"all":           algo.All(bucket(rate), bucket(algo.PerDay(1000))),
+	}
+	for _, text := range cases.Limits("100/h", atOnce) {
+		limiters[text] = made(text)
+	}
+	for name, l := range limiters {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				algo.ResetWarnings()

@@ -14,39 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/algo/classic"
 	"github.com/sluice-go/sluice/algo/marker"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
-// algorithms are all limiters of package algo, so tight that few requests are
-// admitted at once, and one more within 5 s: below that Retry-After has no jitter.
+// algorithms are limits so tight that few requests are admitted at once, and one more within
+// 5 s: below that Retry-After has no jitter.
 var algorithms = map[string]func() algo.Limiter{
-	"TokenBucket": func() algo.Limiter { return algo.Must(algo.NewTokenBucket(slow, algo.Burst(2))) },
-	"TokenBucket, MaxWait": func() algo.Limiter {
-		return algo.Must(algo.NewTokenBucket(slow, algo.Burst(2), algo.MaxWait(time.Second)))
-	},
-	"LeakyBucket":  func() algo.Limiter { return algo.Must(algo.NewLeakyBucket(slow, algo.Burst(2))) },
-	"Pacer":        func() algo.Limiter { return algo.Must(algo.NewPacer(slow)) },
-	"Pacer, Slack": func() algo.Limiter { return algo.Must(algo.NewPacer(slow, algo.Slack(1), algo.MaxWait(0))) },
-	"FixedWindow":  func() algo.Limiter { return algo.Must(algo.NewFixedWindow(twice)) },
-	"FixedWindow, Spread": func() algo.Limiter {
-		return algo.Must(algo.Spec{Algorithm: "fixed-window", Rate: twice, Spread: true}.New())
-	},
-	"SlidingWindow":        func() algo.Limiter { return algo.Must(algo.NewSlidingWindow(twice)) },
-	"SlidingWindow, Cells": func() algo.Limiter { return algo.Must(algo.NewSlidingWindow(twice, algo.Cells(4))) },
-	"SlidingLog":           func() algo.Limiter { return algo.Must(algo.NewSlidingLog(twice)) },
-	"Strict":               func() algo.Limiter { return algo.Must(classic.NewStrict(twice, 1)) },
-	"Nginx":                func() algo.Limiter { return algo.Must(classic.NewNginx(slow, 0, 0)) },
-	"Nginx, NoDelay":       func() algo.Limiter { return algo.Must(classic.NewNginx(slow, 1, 1)) },
-	"Nginx, DelayAfter": func() algo.Limiter {
-		return algo.Must(classic.NewNginx(slow, 2, 1))
-	},
-	"SmoothBursty": func() algo.Limiter { return algo.Must(classic.NewSmoothBursty(slow, 0)) },
-	"SmoothWarmingUp": func() algo.Limiter {
-		return algo.Must(classic.NewSmoothWarmingUp(algo.PerSecond(1), 2*time.Second, 3, 0))
-	},
 	"NewSRTCM":   func() algo.Limiter { return marked(marker.Yellow)(marker.NewSRTCM(slow, 1, 1)) },
 	"NewTRTCM":   func() algo.Limiter { return marked(marker.Yellow)(marker.NewTRTCM(slow, 1, slow, 2)) },
 	"NewRFC4115": func() algo.Limiter { return marked(marker.Green)(marker.NewRFC4115(slow, 1, slow, 1)) },
@@ -74,6 +50,9 @@ func marked(pass marker.Color) func(*marker.ThreeColor, error) algo.Limiter {
 // one that comes well before is denied again. And every answer on the way
 // has well-formed fields.
 func TestRetryAfterOfEveryAlgorithm(t *testing.T) {
+	for _, text := range cases.Limits("2/2s", cases.Without{"zone": "its window is a day"}) {
+		algorithms[text] = func() algo.Limiter { return algo.Must(algo.Must(algo.Parse(text)).New()) }
+	}
 	for name, limiter := range algorithms {
 		for _, early := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", early"}[early], func(t *testing.T) {

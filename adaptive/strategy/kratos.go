@@ -106,7 +106,7 @@ func (k *kratos) Limit() int {
 func (k *kratos) product(at int64) int {
 	k.pass.turn(at)
 	k.rt.turn(at)
-	perSecond := int64(time.Second) / k.pass.Width
+	perSecond := int64(time.Second) / k.pass.ring.Width
 	product := max(k.pass.maxPass.Load(), 1) * max(k.rt.minRT.Load(), 1) * perSecond / 1000
 	return int(min(max(product+1, 2), wiring.NoLimit))
 }

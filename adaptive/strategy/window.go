@@ -25,7 +25,7 @@ import (
 // and readers load them. Nothing allocates. An addition that coincides with the
 // start of a bucket may count into the previous one.
 type Window struct {
-	*window.Ring
+	ring       *window.Ring
 	minSamples int64 // samples that make an estimate; smaller neighbors are merged
 	maxPass    atomic.Int64
 	maxRate    atomic.Uint64 // a float: units per second
@@ -59,7 +59,7 @@ func checkWindow(span time.Duration, buckets int) error {
 }
 
 func newWindow(span time.Duration, buckets int, minSamples, at int64) *Window {
-	return &Window{Ring: window.New(int64(span)/int64(buckets), buckets, at), minSamples: minSamples}
+	return &Window{ring: window.New(int64(span)/int64(buckets), buckets, at), minSamples: minSamples}
 }
 
 // Add counts one unit of work that has just completed after rtt.
@@ -97,22 +97,22 @@ func (w *Window) rate() float64 { return math.Float64frombits(w.maxRate.Load()) 
 
 func (w *Window) addAt(at, rtt int64) {
 	w.turn(at)
-	w.Ring.Add(1, rtt)
+	w.ring.Add(1, rtt)
 }
 
 // turn begins a new bucket if it is time.
 func (w *Window) turn(at int64) {
-	first, last, won := w.Begin(at)
+	first, last, won := w.ring.Begin(at)
 	if !won {
 		return
 	}
 	for i := first; i <= last; i++ {
-		b := w.At(i)
+		b := w.ring.At(i)
 		b.N.Store(0)
 		b.Sum.Store(0)
 	}
 	w.estimate(last)
-	w.Finish(last)
+	w.ring.Finish(last)
 }
 
 // estimate goes through the buckets before last, oldest first, merges neighbors
@@ -120,8 +120,8 @@ func (w *Window) turn(at int64) {
 func (w *Window) estimate(last int64) {
 	var pass, n, sum, spans, samples int64
 	rate, minRT := 0.0, int64(math.MaxInt64)
-	for i := last - int64(w.Len()) + 1; i < last; i++ {
-		b := w.At(i)
+	for i := last - int64(w.ring.Len()) + 1; i < last; i++ {
+		b := w.ring.At(i)
 		count := b.N.Load()
 		samples += count
 		if n == 0 && count == 0 {
@@ -132,7 +132,7 @@ func (w *Window) estimate(last int64) {
 			continue
 		}
 		pass = max(pass, n)
-		rate = max(rate, float64(n)*1e9/float64(spans*w.Width))
+		rate = max(rate, float64(n)*1e9/float64(spans*w.ring.Width))
 		minRT = min(minRT, (sum+n-1)/n)
 		n, sum, spans = 0, 0, 0
 	}

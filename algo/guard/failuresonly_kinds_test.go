@@ -12,6 +12,7 @@ import (
 	colors "github.com/sluice-go/sluice/algo/marker"
 	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/algo/shares"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 // tenOfEach makes limiters that admit ten units of the key "k" at once.
@@ -37,9 +38,9 @@ func tenOfEach(t testing.TB) map[string]algo.Limiter {
 		"a bucket that may wait":  bucket(ten, algo.MaxWait(time.Minute)),
 		"the child of a limit":    algo.Must(shares.New(ten, map[string]int64{"a": 5})).Child("a"),
 	}
-	for _, text := range []string{
-		"leaky-bucket 10/h", "pacer 10/h slack 9 queue 0", "fixed-window 10/h", "sliding-window 10/h", "sliding-log 10/h",
-	} {
+	for _, text := range cases.Limits("10/h", cases.Without{
+		cases.Ahead: "the eleventh unit is admitted before the tenth is paid", cases.Delays: "ten units more may wait",
+	}) {
 		ls[text] = algo.Must(algo.Must(algo.Parse(text)).New())
 	}
 	return ls

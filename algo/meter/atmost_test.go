@@ -13,18 +13,20 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/meter"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 func TestAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := map[string]algo.Limiter{
-			"bucket":         algo.Must(algo.NewTokenBucket(algo.PerHour(10))),
-			"fixed window":   algo.Must(algo.NewFixedWindow(algo.PerHour(10))),
-			"sliding window": algo.Must(algo.NewSlidingWindow(algo.PerHour(10))),
-			"sliding log":    algo.Must(algo.NewSlidingLog(algo.PerHour(10))),
-			"in flight":      algo.Must(adaptive.New(adaptive.Fixed(10))),
+			"in flight": algo.Must(adaptive.New(adaptive.Fixed(10))),
 			"all": algo.All(algo.Must(algo.NewTokenBucket(algo.PerHour(10))),
 				algo.Must(algo.NewTokenBucket(algo.PerHour(100)))),
+		}
+		for _, text := range cases.Limits("10/h", cases.Without{
+			cases.Ahead: "the first cost is admitted, whatever it is", cases.Delays: "more is admitted, and waits",
+		}) {
+			limits[text] = algo.Must(algo.Must(algo.Parse(text)).New())
 		}
 		for name, l := range limits {
 			for _, step := range []struct{ asked, want int64 }{{4, 4}, {1000, 6}, {1, 0}, {5, 0}} {

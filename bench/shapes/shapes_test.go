@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/classic"
 	"github.com/sluice-go/sluice/algo/marker"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 var out = flag.String("out", "", "directory of the pictures; empty: none")
@@ -35,6 +36,9 @@ func TestShapes(t *testing.T) {
 		seconds, err := strconv.ParseFloat(at, 64)
 		require.NoError(t, err)
 		arrivals = append(arrivals, seconds)
+	}
+	for _, name := range cases.Algorithms() {
+		require.True(t, slices.ContainsFunc(shapes, func(s shape) bool { return s.name == name }), "%s: add its shape", name)
 	}
 	for _, s := range shapes {
 		t.Run(s.name, func(t *testing.T) {

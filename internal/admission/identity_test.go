@@ -88,11 +88,7 @@ func marked(make func() (*colors.ThreeColor, error), pass colors.Color) func() a
 
 // everyLimit makes limits of each kind, but for adaptive.PerKey, whose RetryAfter is an estimate
 // by a random sample, so that no twin has it.
-var everyLimit = []func() algo.Limiter{
-	parsed("10/min"), parsed("10/min burst 3 wait 30s"), parsed("leaky-bucket 10/min"), parsed("pacer 10/min wait 30s"),
-	parsed("nginx 10/min burst 5"), parsed("nginx 10/min burst 5 nodelay"), parsed("smooth-bursty 10/min wait 1m"),
-	parsed("smooth-warming-up 10/min warmup 10s wait 1m"), parsed("fixed-window 10/min"), parsed("fixed-window 10/day zone UTC"),
-	parsed("sliding-window 10/min"), parsed("sliding-window 10/min cells 10"), parsed("sliding-log 10/min"), parsed("strict 10/min"),
+var everyLimit = append(everyAlgorithm(),
 	marked(func() (*colors.ThreeColor, error) { return colors.NewSRTCM(algo.PerMinute(10), 5, 5) }, colors.Yellow),
 	func() algo.Limiter {
 		return algo.Must(shares.New(algo.PerMinute(10), map[string]int64{"a": 5})).Child("a")
@@ -116,6 +112,13 @@ var everyLimit = []func() algo.Limiter{
 	},
 	func() algo.Limiter { return algo.Must(adaptive.New(adaptive.Fixed(6))) },
 	algo.Unlimited, algo.DenyAll,
+)
+
+func everyAlgorithm() (limits []func() algo.Limiter) {
+	for _, text := range cases.Limits("10/min", cases.Without{"spread": "no twin has its windows"}) {
+		limits = append(limits, parsed(text))
+	}
+	return limits
 }
 
 // differs has the differences by intention, by wrapper and type of the limit.

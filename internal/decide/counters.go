@@ -55,10 +55,68 @@ func (g *grid) latest(s *Counters) int64 { return g.begin(s.newest) }
 
 func (g *grid) together(a, b int64) bool { return g.number(a) == g.number(b) }
 
-// charge describes a charge of n units that s counted at now.
-func (g *grid) charge(s *Counters, now, n int64) Charge {
-	return Charge{N: n, At: max(now, g.latest(s)), A: n, B: g.generation}
-}
-
 // current reports whether s was counted in these cells, or never used.
 func (g *grid) current(s *Counters) bool { return s.generation == g.generation || s.width == 0 }
+
+// counting is the part of a sliding window that its way to count does not change.
+type counting struct {
+	quota int64
+	grid
+	window slidingWindow[Counters] // that this is a part of
+}
+
+// Limit is the quota.
+func (c *counting) Limit() int64 { return c.quota }
+
+// Answer charges n units if they fit.
+func (c *counting) Answer(s *Counters, now, n int64) (*Counters, Answer, Quota) {
+	a, q := answerSliding(c.window, s, now, n)
+	return s, a, q
+}
+
+// Peek is Answer without the charge.
+func (c *counting) Peek(s *Counters, now, n int64) (Answer, Quota) {
+	return peekSliding(c.window, s, now, n)
+}
+
+// Admit charges n units if they fit.
+func (c *counting) Admit(s *Counters, now, n int64) (*Counters, bool) {
+	return s, admitSliding(c.window, s, now, n)
+}
+
+// Charge describes a charge of n units that s counted at now.
+func (c *counting) Charge(s *Counters, now, n, _ int64) Charge {
+	return Charge{N: n, At: max(now, c.latest(s)), A: n, B: c.generation}
+}
+
+// MaxRefund is 0: charges do not move.
+func (c *counting) MaxRefund(Charge, int64) int64 { return 0 }
+
+// Refund gives n units of a charge back, as far as their cell still holds them. The
+// second result is in units.
+func (c *counting) Refund(s *Counters, of Charge, now, n, _ int64) (*Counters, int64) {
+	if of.B != s.generation || !c.current(s) {
+		return s, 0
+	}
+	return s, refundSliding(c.window, s, of, now, n)
+}
+
+// ForceCharge charges n units more, until two quotas weigh.
+func (c *counting) ForceCharge(s *Counters, _ Charge, now, n int64) (*Counters, bool) {
+	c.window.adopt(s, now)
+	now = max(now, c.latest(s))
+	room := max(2*c.quota-c.window.used(s, now), 0)
+	if n > 0 && room > 0 {
+		c.window.add(s, now, min(n, room))
+	}
+	return s, n > room
+}
+
+// Reset forgets all units.
+func (c *counting) Reset(s *Counters, _ int64) *Counters {
+	s.Inherit(new(Counters))
+	return s
+}
+
+// Expiry is the instant from which s says no more than the zero state.
+func (c *counting) Expiry(s *Counters, now int64) int64 { return expirySliding(c.window, s, now) }

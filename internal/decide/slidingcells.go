@@ -6,9 +6,8 @@ import "fmt"
 // rounded up. All of c+1 cells weigh in full. They cover a window and more at
 // any time, so no window holds more than the quota.
 type SlidingCells struct {
-	quota int64
+	counting
 	cells int64 // c
-	grid
 }
 
 // NewSlidingCells validates; the error names field and value. origin is an
@@ -25,7 +24,9 @@ func NewSlidingCells(r Rate, cells int, origin int64) (*SlidingCells, error) {
 		return nil, fmt.Errorf("cells is %d, want at most %d in a period of %v", cells, period/r.stepTicks(), r.Period)
 	}
 	g := grid{cell: newDivisor((period + c - 1) / c), origin: origin, generation: 1}
-	return &SlidingCells{r.Count, c, g}, nil
+	p := &SlidingCells{counting{quota: r.Count, grid: g}, c}
+	p.window = p
+	return p, nil
 }
 
 // Succeed returns p as the limit that replaces old, with as many cells: the units that a
@@ -33,55 +34,9 @@ func NewSlidingCells(r Rate, cells int, origin int64) (*SlidingCells, error) {
 // it had been spent when the key is next used.
 func (p *SlidingCells) Succeed(old *SlidingCells) *SlidingCells {
 	next := *p
+	next.window = &next
 	next.succeed(&old.grid)
 	return &next
-}
-
-// Limit is the quota.
-func (p *SlidingCells) Limit() int64 { return p.quota }
-
-// Answer charges n units if they fit.
-func (p *SlidingCells) Answer(s *Counters, now, n int64) (*Counters, Answer, Quota) {
-	a, q := answerSliding(p, s, now, n)
-	return s, a, q
-}
-
-// Peek is Answer without the charge.
-func (p *SlidingCells) Peek(s *Counters, now, n int64) (Answer, Quota) {
-	return peekSliding(p, s, now, n)
-}
-
-// Admit charges n units if they fit.
-func (p *SlidingCells) Admit(s *Counters, now, n int64) (*Counters, bool) {
-	return s, admitSliding(p, s, now, n)
-}
-
-// Charge describes a charge of n units at now.
-func (p *SlidingCells) Charge(s *Counters, now, n, _ int64) Charge {
-	return p.charge(s, now, n)
-}
-
-// MaxRefund is 0: charges do not move.
-func (p *SlidingCells) MaxRefund(Charge, int64) int64 { return 0 }
-
-// Refund gives n units of c back, as far as their cell still holds them. The
-// second result is in units.
-func (p *SlidingCells) Refund(s *Counters, c Charge, now, n, _ int64) (*Counters, int64) {
-	if c.B != s.generation || !p.current(s) {
-		return s, 0
-	}
-	return s, refundSliding(p, s, c, now, n)
-}
-
-// ForceCharge charges n units more, until two quotas weigh.
-func (p *SlidingCells) ForceCharge(s *Counters, _ Charge, now, n int64) (*Counters, bool) {
-	p.adopt(s, now)
-	now = max(now, p.latest(s))
-	room := max(2*p.quota-p.used(s, now), 0)
-	if n > 0 && room > 0 {
-		p.add(s, now, min(n, room))
-	}
-	return s, n > room
 }
 
 // Plausible reports whether s was counted in cells of this width.
@@ -92,15 +47,6 @@ func (p *SlidingCells) Clamp(s *Counters, now int64) (*Counters, bool) {
 	p.adopt(s, now)
 	return s, false
 }
-
-// Reset forgets all units.
-func (p *SlidingCells) Reset(s *Counters, _ int64) *Counters {
-	s.Inherit(new(Counters))
-	return s
-}
-
-// Expiry is the instant from which s says no more than the zero state.
-func (p *SlidingCells) Expiry(s *Counters, now int64) int64 { return expirySliding(p, s, now) }
 
 func (p *SlidingCells) adopt(s *Counters, now int64) {
 	if s.generation == p.generation {

@@ -11,10 +11,9 @@ import "math/bits"
 // It is rounded up because with floor a limit of 1/s would admit at 999 ms and
 // again at 1001 ms.
 type SlidingCounters struct {
-	quota    int64
+	counting
 	settling int64 // until then, no more than settled units weigh; see Succeed
 	settled  int64
-	grid
 }
 
 // NewSlidingCounters validates; the error names field and value. origin is an
@@ -24,7 +23,9 @@ func NewSlidingCounters(r Rate, origin int64) (*SlidingCounters, error) {
 		return nil, err
 	}
 	g := grid{cell: newDivisor(r.Ticks(r.Period)), origin: origin, generation: 1}
-	return &SlidingCounters{quota: r.Count, grid: g}, nil
+	p := &SlidingCounters{counting: counting{quota: r.Count, grid: g}}
+	p.window = p
+	return p, nil
 }
 
 // Succeed returns p as the limit that replaces old at now: the units that a key has spent
@@ -33,6 +34,7 @@ func NewSlidingCounters(r Rate, origin int64) (*SlidingCounters, error) {
 // cut.
 func (p *SlidingCounters) Succeed(old *SlidingCounters, now int64) *SlidingCounters {
 	next := *p
+	next.window = &next
 	next.succeed(&old.grid)
 	if p.quota > old.quota {
 		next.settling, next.settled = addSaturated(now, 2*old.cell.by), p.quota
@@ -48,53 +50,6 @@ func (p *SlidingCounters) State(index, older, newer int64) Counters {
 	s := Counters{width: p.cell.by, generation: p.generation, newest: index}
 	s.two[index&1], s.two[(index+1)&1] = newer, older
 	return s
-}
-
-// Limit is the quota.
-func (p *SlidingCounters) Limit() int64 { return p.quota }
-
-// Answer charges n units if they fit.
-func (p *SlidingCounters) Answer(s *Counters, now, n int64) (*Counters, Answer, Quota) {
-	a, q := answerSliding(p, s, now, n)
-	return s, a, q
-}
-
-// Peek is Answer without the charge.
-func (p *SlidingCounters) Peek(s *Counters, now, n int64) (Answer, Quota) {
-	return peekSliding(p, s, now, n)
-}
-
-// Admit charges n units if they fit.
-func (p *SlidingCounters) Admit(s *Counters, now, n int64) (*Counters, bool) {
-	return s, admitSliding(p, s, now, n)
-}
-
-// Charge describes a charge of n units at now.
-func (p *SlidingCounters) Charge(s *Counters, now, n, _ int64) Charge {
-	return p.charge(s, now, n)
-}
-
-// MaxRefund is 0: charges do not move.
-func (p *SlidingCounters) MaxRefund(Charge, int64) int64 { return 0 }
-
-// Refund gives n units of c back, as far as their counter still holds them. The
-// second result is in units.
-func (p *SlidingCounters) Refund(s *Counters, c Charge, now, n, _ int64) (*Counters, int64) {
-	if c.B != s.generation || !p.current(s) {
-		return s, 0
-	}
-	return s, refundSliding(p, s, c, now, n)
-}
-
-// ForceCharge charges n units more, until two quotas weigh.
-func (p *SlidingCounters) ForceCharge(s *Counters, _ Charge, now, n int64) (*Counters, bool) {
-	p.adopt(s, now)
-	now = max(now, p.latest(s))
-	room := max(2*p.quota-p.used(s, now), 0)
-	if n > 0 && room > 0 {
-		p.add(s, now, min(n, room))
-	}
-	return s, n > room
 }
 
 // Plausible reports whether s was counted in periods of this length, at most
@@ -127,15 +82,6 @@ func (p *SlidingCounters) Clamp(s *Counters, now int64) (*Counters, bool) {
 	*s = p.State(i, older, min(newer, p.settled-p.weigh(older, i, now)))
 	return s, true
 }
-
-// Reset forgets all units.
-func (p *SlidingCounters) Reset(s *Counters, _ int64) *Counters {
-	s.Inherit(new(Counters))
-	return s
-}
-
-// Expiry is the instant from which s says no more than the zero state.
-func (p *SlidingCounters) Expiry(s *Counters, now int64) int64 { return expirySliding(p, s, now) }
 
 func (p *SlidingCounters) adopt(s *Counters, now int64) {
 	if s.generation == p.generation {

@@ -69,6 +69,12 @@ func (s *slot) lose() {
 	}
 }
 
+// end closes c, and frees the slot even if that panics.
+func (s *slot) end(c io.Closer) error {
+	defer s.free()
+	return c.Close()
+}
+
 func collected[C any](c *C, s *slot) *C {
 	runtime.AddCleanup(c, (*slot).lose, s)
 	return c
@@ -80,10 +86,7 @@ type tcpConn struct {
 	slot   *slot
 }
 
-func (c *tcpConn) Close() error {
-	defer c.slot.free()
-	return c.closes.Close()
-}
+func (c *tcpConn) Close() error { return c.slot.end(c.closes) }
 
 type unixConn struct {
 	*net.UnixConn
@@ -91,10 +94,7 @@ type unixConn struct {
 	slot   *slot
 }
 
-func (c *unixConn) Close() error {
-	defer c.slot.free()
-	return c.closes.Close()
-}
+func (c *unixConn) Close() error { return c.slot.end(c.closes) }
 
 type tlsConn struct {
 	*tls.Conn
@@ -102,20 +102,14 @@ type tlsConn struct {
 	slot   *slot
 }
 
-func (c *tlsConn) Close() error {
-	defer c.slot.free()
-	return c.closes.Close()
-}
+func (c *tlsConn) Close() error { return c.slot.end(c.closes) }
 
 type anyConn struct {
 	net.Conn
 	slot *slot
 }
 
-func (c *anyConn) Close() error {
-	defer c.slot.free()
-	return c.Conn.Close()
-}
+func (c *anyConn) Close() error { return c.slot.end(c.Conn) }
 
 type halfConn struct {
 	anyConn
