@@ -46,36 +46,6 @@ func neverFits(t *testing.T, s subject) {
 	require.True(t, acquire(t, l, "k", 1).Allowed)
 }
 
-// peeks: n = 0 is admitted in any state, and does not change it.
-func peeks(t *testing.T, s subject) {
-	l := s.new(t, algo.PerSecond(4))
-	for range 3 {
-		before := peek(t, l, "k")
-		require.True(t, before.Allowed)
-		require.Zero(t, before.Delay)
-		require.Equal(t, before, peek(t, l, "k"))
-		drain(t, l, "k")
-		time.Sleep(300 * time.Millisecond)
-	}
-}
-
-// denials: a hundred denials of any cost do not change the state.
-func denials(t *testing.T, s subject) {
-	l := s.new(t, algo.PerSecond(4))
-	drain(t, l, "k")
-	before := peek(t, l, "k")
-	for n := int64(1); n <= 100; n++ {
-		lease := acquire(t, l, "k", n)
-		if lease.Allowed { // with a Delay
-			lease.Release(algo.Canceled)
-			continue
-		}
-		require.Positive(t, lease.RetryAfter)
-		require.NotEqual(t, algo.Admitted, lease.Reason)
-	}
-	require.Equal(t, before, peek(t, l, "k"))
-}
-
 // remaining: exactly Remaining units are admitted without delay.
 func remaining(t *testing.T, s subject) {
 	if s.bound.PayForward {
@@ -90,25 +60,15 @@ func remaining(t *testing.T, s subject) {
 		require.Positive(t, d.NextAfter)
 		require.GreaterOrEqual(t, d.ResetAfter, d.NextAfter)
 		time.Sleep(d.NextAfter - 1)
-		require.Zero(t, peek(t, l, "k").Remaining, "one nanosecond before NextAfter")
+		require.Zero(t, peek(t, l, "k").Remaining, "NextAfter is too long, a unit is left a nanosecond earlier: "+readClock)
 		time.Sleep(time.Nanosecond)
-		require.Positive(t, peek(t, l, "k").Remaining, "at NextAfter")
+		require.Positive(t, peek(t, l, "k").Remaining, "NextAfter is too short, no unit is left then: "+readClock)
 		time.Sleep(123456789)
 	}
 	time.Sleep(peek(t, l, "k").ResetAfter)
 	d := peek(t, l, "k")
 	require.Equal(t, d.Limit, d.Remaining)
 	require.Zero(t, d.NextAfter)
-}
-
-// independentKeys: no key spends units of another, including the empty one.
-func independentKeys(t *testing.T, s subject) {
-	l := s.new(t, algo.PerHour(3))
-	want := drain(t, l, "a")
-	require.Positive(t, want)
-	for _, key := range []string{"b", "", "a ", "A"} {
-		require.Equal(t, want, drain(t, l, key), "key %q", key)
-	}
 }
 
 // splitCost: n units at once cost the same as n single ones.
@@ -129,33 +89,51 @@ func splitCost(t *testing.T, s subject) {
 	}
 }
 
-// releaseTwice: the second Release does nothing, and only Canceled refunds.
-func releaseTwice(t *testing.T, s subject) {
-	l := s.new(t, algo.PerHour(5))
-	settle := func() {
-		if s.bound.PayForward { // the next request fits when there is no debt
-			time.Sleep(peek(t, l, "k").ResetAfter)
-		}
-	}
-	for _, o := range []algo.Outcome{algo.Succeeded, algo.Failed, algo.Succeeded | algo.Untimed} {
-		settle()
-		before := peek(t, l, "k")
-		lease := acquire(t, l, "k", 1)
-		after := peek(t, l, "k")
-		lease.Release(o)
-		lease.Release(algo.Canceled)
-		require.Equal(t, after, peek(t, l, "k"), "%v kept the charge", o)
-		require.NotEqual(t, before, after)
-	}
-	settle()
+// debt: what Settle adds beyond the limit is paid off until ResetAfter.
+func debt(t *testing.T, s subject) {
+	l := s.new(t, algo.PerSecond(7))
 	lease := acquire(t, l, "k", 1)
-	lease.Release(algo.Canceled)
+	drain(t, l, "k")
 	before := peek(t, l, "k")
-	lease.Release(algo.Canceled)
-	lease.Settle(100)
-	require.Equal(t, before, peek(t, l, "k"))
-	new(algo.Lease).Release(algo.Canceled)
-	new(algo.Lease).Settle(3)
+	time.Sleep(before.NextAfter / 2)
+	lease.Settle(1 + before.Limit)
+	after := peek(t, l, "k")
+	require.Greater(t, after.NextAfter, before.NextAfter-before.NextAfter/2, addsAll)
+	time.Sleep(after.ResetAfter - 1)
+	require.Less(t, peek(t, l, "k").Remaining, after.Limit, "ResetAfter is too long: a nanosecond earlier nothing is spent")
+	time.Sleep(time.Nanosecond)
+	require.Equal(t, after.Limit, peek(t, l, "k").Remaining, "ResetAfter is too short: units are missing still")
+}
+
+// description: what About states is what the answers say. The time in which a spent quota comes
+// back is Window, and that of Rate, but for how windows are rounded.
+func description(t *testing.T, s subject) {
+	l := s.new(t, algo.PerSecond(10))
+	d := describe(t, l, algo.Requests)
+	if s.bound.RealTime || d.Quota == 0 {
+		return
+	}
+	drain(t, l, "k")
+	time.Sleep(peek(t, l, "k").ResetAfter) // so that a window begins
+	drain(t, l, "k")
+	reset := peek(t, l, "k").ResetAfter
+	require.True(t, reset/2 <= d.Window && d.Window <= 2*reset, "About: Window is %v, but a spent quota comes back in %v", d.Window, reset)
+	if r := d.Rate; r.Count > 0 && !s.bound.Strict {
+		rated := time.Duration(d.Quota) * r.Period / time.Duration(r.Count)
+		require.True(t, reset/2 <= rated && rated <= 2*reset, "About: Rate brings the quota in %v, but it comes back in %v", rated, reset)
+	}
+}
+
+// describe requires that the Description of l has that unit and the limit of its answers. It is
+// empty for a limiter that has none.
+func describe(t *testing.T, l algo.Limiter, unit algo.Unit) (d algo.Description) {
+	if _, ok := l.(algo.Describer); !ok {
+		return d
+	}
+	d = algo.About(l)
+	require.Equal(t, unit, d.Unit, "About: Unit has to be what the limit counts")
+	require.Contains(t, []int64{0, peek(t, l, "k").Limit}, d.Quota, "About: Quota has to be the Limit of the answers, or 0")
+	return d
 }
 
 // allocations: a decision allocates nothing, admitted or denied.

@@ -1,7 +1,6 @@
 package algotest
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -38,14 +37,14 @@ func (h *history) add(lease algo.Lease, n int64) {
 }
 
 // check compares each window that begins and ends with a start to the bound.
-func (h *history) check(t *testing.T, r algo.Rate, most func(algo.Rate, time.Duration) int64) {
+func (h *history) check(t *testing.T, r algo.Rate, most func(algo.Rate, time.Duration) int64, words string) {
 	t.Helper()
 	for i, from := range h.starts {
 		var sum int64
 		for _, to := range h.starts[i:] {
 			sum += to.n
 			w := to.at - from.at
-			require.LessOrEqual(t, sum, most(r, w), "rate %v, window of %v: %v", r, w, h.starts)
+			require.LessOrEqual(t, sum, most(r, w), "%s: rate %v, window of %v: %v", words, r, w, h.starts)
 		}
 	}
 }
@@ -76,7 +75,7 @@ func windowBound(t *testing.T, s subject) {
 			h.add(acquire(t, l, "k", n), n)
 			pause(rnd, r)
 		}
-		h.check(t, r, s.bound.Units)
+		h.check(t, r, s.bound.Units, "it admits more than Bound.Units")
 	}
 }
 
@@ -84,7 +83,7 @@ func windowBound(t *testing.T, s subject) {
 // refunds at any time.
 func windowBoundWithRefunds(t *testing.T, s subject) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	for trial := range Cases(200, 10_000) {
+	for trial := range max(Cases(200, 10_000), 3*len(rates)) {
 		r := rates[trial%len(rates)]
 		l := s.new(t, r)
 		h := history{epoch: time.Now()}
@@ -114,7 +113,7 @@ func windowBoundWithRefunds(t *testing.T, s subject) {
 			}
 			pause(rnd, r)
 		}
-		h.check(t, r, s.bound.Units)
+		h.check(t, r, s.bound.Units, "a refund gave back what no longer weighs")
 	}
 }
 
@@ -183,10 +182,10 @@ func retryAfter(t *testing.T, s subject) {
 		}
 		time.Sleep(denied.RetryAfter - 1)
 		early := acquire(t, l, "k", n)
-		require.False(t, early.Allowed, "rate %v, n %d: a nanosecond before %v", r, n, denied.RetryAfter)
-		require.Equal(t, time.Duration(1), early.RetryAfter)
+		require.False(t, early.Allowed, "rate %v, n %d: RetryAfter is too long: it is admitted a nanosecond before %v", r, n, denied.RetryAfter)
+		require.Equal(t, time.Duration(1), early.RetryAfter, "rate %v, n %d: RetryAfter, a nanosecond before it is over", r, n)
 		time.Sleep(time.Nanosecond)
-		require.True(t, acquire(t, l, "k", n).Allowed, "rate %v, n %d: at %v", r, n, denied.RetryAfter)
+		require.True(t, acquire(t, l, "k", n).Allowed, "rate %v, n %d: RetryAfter is too short: it is denied after %v", r, n, denied.RetryAfter)
 	}
 }
 
@@ -210,7 +209,7 @@ func manyGoroutines(t *testing.T, s subject) {
 		}
 		group.Wait()
 		most := s.bound.Units(r, time.Since(began))
-		require.LessOrEqual(t, admitted.Load(), most, fmt.Sprintf("key %q", key))
+		require.LessOrEqual(t, admitted.Load(), most, "it is not safe for concurrent use: 512 goroutines get more of the key %q than one", key)
 		require.Positive(t, admitted.Load())
 	}
 }

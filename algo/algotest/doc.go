@@ -10,4 +10,7 @@
 // a frozen clock.
 //
 // In-flight limits grant slots, not units: [RunInFlight] is for them.
+//
+// Both compare the answers to random calls, of Acquire, Peek, Settle and Release, with a counter for each
+// key. The message of a failure names the mistake and the remedy.
 package algotest

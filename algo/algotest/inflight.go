@@ -1,6 +1,8 @@
 package algotest
 
 import (
+	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,80 +12,34 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// RunInFlight checks a limiter of requests in flight. make returns a new one with limit slots, 1
-// or more, for each key, and without a queue. Each request takes one slot until its release.
-func RunInFlight(t *testing.T, make func(limit int) (algo.Limiter, error)) {
-	t.Helper()
-	for name, run := range map[string]func(t *testing.T, l algo.Limiter){
-		"limit": slots, "denied lease": deniedLease, "second release": secondRelease, "look": looksAtSlots, "64 goroutines": crowd,
-	} {
-		t.Run(name, func(t *testing.T) {
-			l, err := make(inFlightLimit)
-			require.NoError(t, err)
-			run(t, l)
-			require.Len(t, fillSlots(t, l), inFlightLimit, "slots were lost, or there are more than before")
-		})
-	}
-}
-
 const inFlightLimit = 3
 
-// fillSlots takes all slots of l.
-func fillSlots(t *testing.T, l algo.Limiter) (held []algo.Lease) {
+// RunInFlight checks a limiter of requests in flight. make returns a new one with limit slots, 1 or more, for
+// each key, or for all if its Description is Shared, and without a queue. A request of cost n takes n slots
+// until its release.
+func RunInFlight(t *testing.T, make func(limit int) (algo.Limiter, error)) {
 	t.Helper()
-	for range 2 * inFlightLimit {
-		if lease := acquire(t, l, "k", 1); lease.Allowed {
-			held = append(held, lease)
-		}
+	run := func(name string, check func(t *testing.T, l algo.Limiter)) bool {
+		return t.Run(name, func(t *testing.T) {
+			l, err := make(inFlightLimit)
+			require.NoError(t, err)
+			require.EqualValues(t, inFlightLimit, peek(t, l, "k").Limit, "Limit has to be the slots that it is made with, and not more than these")
+			check(t, l)
+			require.EqualValues(t, inFlightLimit, peek(t, l, "k").Remaining, "slots were lost, or there are more than before")
+		})
 	}
-	return held
+	_ = run("answers", slotAnswers) && run("64 goroutines", crowd)
 }
 
-func releaseSlots(held []algo.Lease, o algo.Outcome) {
-	for i := range held {
-		held[i].Release(o)
+// slotAnswers: random calls are answered as the model says, and About says what they count.
+func slotAnswers(t *testing.T, l algo.Limiter) {
+	d := describe(t, l, algo.ConcurrentRequests)
+	require.True(t, d.NeedsRelease || d == algo.Description{}, "About: NeedsRelease has to be true, because a lease holds slots")
+	m := model{t: t, l: l, rnd: rand.New(rand.NewPCG(13, 14)), keys: modelKeys, slots: true}
+	if d.Shared {
+		m.keys = m.keys[:1]
 	}
-}
-
-// slots: any outcome frees the slot, and a denial has a reason and a wait.
-func slots(t *testing.T, l algo.Limiter) {
-	for _, o := range []algo.Outcome{algo.Succeeded, algo.Failed, algo.Canceled, algo.Succeeded | algo.Untimed} {
-		held := fillSlots(t, l)
-		require.Len(t, held, inFlightLimit, "after the outcome before %v", o)
-		denied := acquire(t, l, "k", 1)
-		require.NotEqual(t, algo.Admitted, denied.Reason)
-		require.Positive(t, denied.RetryAfter)
-		releaseSlots(held, o)
-	}
-}
-
-// deniedLease: adapters release each lease, denied ones too.
-func deniedLease(t *testing.T, l algo.Limiter) {
-	held := fillSlots(t, l)
-	for range 10 {
-		denied := acquire(t, l, "k", 1)
-		denied.Release(algo.Canceled)
-	}
-	require.False(t, acquire(t, l, "k", 1).Allowed,
-		"the release of a denied lease freed a slot: make the lease of a denial with NewLease, or fill in Allowed before FillLease")
-	releaseSlots(held, algo.Succeeded)
-}
-
-// secondRelease: a lease frees its slot once.
-func secondRelease(t *testing.T, l algo.Limiter) {
-	held := fillSlots(t, l)
-	releaseSlots(held[:1], algo.Succeeded)
-	releaseSlots(held[:1], algo.Succeeded)
-	releaseSlots(held[1:], algo.Succeeded)
-}
-
-// looksAtSlots: a cost of 0 is admitted and takes no slot.
-func looksAtSlots(t *testing.T, l algo.Limiter) {
-	for range 2 * inFlightLimit {
-		lease := acquire(t, l, "k", 0)
-		require.True(t, lease.Allowed)
-		lease.Release(algo.Succeeded)
-	}
+	m.run(1000)
 }
 
 // crowd: many callers never hold more slots than there are.
@@ -98,6 +54,7 @@ func crowd(t *testing.T, l algo.Limiter) {
 					if now := inFlight.Add(1); now > inFlightLimit {
 						most.Store(now)
 					}
+					runtime.Gosched()
 					inFlight.Add(-1)
 				}
 				lease.Release(algo.Succeeded)
@@ -105,5 +62,5 @@ func crowd(t *testing.T, l algo.Limiter) {
 		})
 	}
 	all.Wait()
-	require.Zero(t, most.Load(), "requests in flight under a limit of %d", inFlightLimit)
+	require.Zero(t, most.Load(), "it is not safe for concurrent use: more requests in flight than its limit of %d", inFlightLimit)
 }

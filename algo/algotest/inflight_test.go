@@ -18,16 +18,25 @@ type semaphore struct {
 }
 
 func (s *semaphore) Acquire(_ context.Context, key string, n int64) (lease algo.Lease, err error) {
-	lease.Allowed, lease.Limit = s.inFlight.Add(n) <= s.limit.Load(), s.limit.Load()
-	if !lease.Allowed {
-		s.inFlight.Add(-n)
+	limit, inFlight := s.limit.Load(), s.inFlight.Add(n)
+	if lease.Allowed = n == 0 || inFlight <= limit; !lease.Allowed {
+		inFlight = s.inFlight.Add(-n)
 		lease.Reason, lease.RetryAfter = algo.Overload, time.Second
 	}
+	if n > limit {
+		lease.Reason, lease.RetryAfter = algo.Never, algo.Forever
+	}
+	lease.Limit, lease.Remaining = limit, max(limit-inFlight, 0)
 	if s.fill {
 		*algo.FillLease(&lease, s) = algo.Handle{Key: key, N: n}
 		return lease, nil
 	}
 	return algo.NewLease(lease.Decision, s, algo.Handle{Key: key, N: n}), nil
+}
+
+// About says that all keys have the slots in common.
+func (s *semaphore) About() algo.Description {
+	return algo.Description{Quota: s.limit.Load(), Unit: algo.ConcurrentRequests, Shared: true, NeedsRelease: true}
 }
 
 func (s *semaphore) Release(h algo.Handle, _ algo.Outcome) { s.inFlight.Add(-h.N) }
