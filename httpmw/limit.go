@@ -32,7 +32,7 @@ import (
 //     between them have Unwrap: the work was not done. (A limit over time without
 //     [WithRefundIf] does not look, and keeps its charge: the request has arrived.);
 //   - Failed for panics, the statuses from 400 on, the codes of gRPC but OK, and a
-//     client that has gone before there was a status;
+//     client that has gone, or whose own time limit has passed, before there was a status;
 //   - Succeeded otherwise;
 //   - with the flag Untimed if the duration says nothing about the service: for requests
 //     whose client has gone (a canceled context, a body that ends early, a response that

@@ -88,7 +88,7 @@ var allEnds = []end{
 
 	{name: "the client leaves, and it fails", status: 500, code: codes.Internal, client: leaves, want: request, kept: true},
 	{name: "the client leaves, and that is noted", status: 499, code: codes.Canceled, client: leaves, want: request, kept: true},
-	{name: "the client leaves, and it is served", status: 200, client: leaves, want: stream},
+	{name: "the client leaves, and it is served", status: 200, client: leaves, want: request},
 	{name: "the client leaves, and is not known", status: 404, code: codes.NotFound, client: leaves, want: request},
 	{name: "the client leaves, and it panics", panics: true, client: leaves, want: request, kept: true},
 	{name: "the client leaves after a message", status: 200, sent: 1, client: leaves, want: stream},
@@ -98,7 +98,7 @@ var allEnds = []end{
 	{name: "a slow body", status: 200, client: slowBody, want: stream},
 	{name: "a slow body, then a failure", status: 500, code: codes.Internal, client: slowBody, want: request},
 	{name: "the client's time is over", status: 504, code: codes.DeadlineExceeded, client: shortTime, want: request, kept: true},
-	{name: "the client's time is over, and it is served", status: 200, client: shortTime, want: stream},
+	{name: "the client's time is over, and it is served", status: 200, client: shortTime, want: request},
 
 	{name: "denied further in", denied: "marked", want: algo.Canceled, but: map[string]string{web: "", connect: "", onHTTP: ""}},
 	{name: "denied further in, the mark is lost", denied: "lost", want: request, but: map[string]string{web: "", connect: "", onHTTP: ""}},

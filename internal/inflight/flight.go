@@ -39,7 +39,7 @@ func (f *Flight) Watch(w http.ResponseWriter) http.ResponseWriter {
 		f.lease.streams() // it lasts as long as the client likes
 		return w          // which is upgraded through types of its own package
 	}
-	outer, watched := watch(f.r.Context(), w, f.lease)
+	outer, watched := watch(w, f.r, f.lease)
 	f.w = watched
 	return outer
 }

@@ -40,7 +40,7 @@ func OfCode(code uint32) algo.Outcome {
 func (f *Flight) outcome() algo.Outcome {
 	gone := errors.Is(f.r.Context().Err(), context.Canceled) || f.w != nil && f.w.clientGone()
 	outcome, gaveUp := f.result(gone)
-	gone = gone || f.w != nil && f.expired()
+	gone = gone || f.w != nil && f.w.expired()
 	switch {
 	case f.lease.hijacked.Load():
 		return algo.Succeeded | algo.Untimed

@@ -41,9 +41,9 @@ func (f *Flight) Patience() context.Context {
 
 // expired reports whether the time that the client has allowed for the request
 // is over.
-func (f *Flight) expired() bool {
-	allowed, ok := chosenTimeout(f.r.Header)
-	return ok && now()-f.w.began >= allowed
+func (w *writer) expired() bool {
+	allowed, ok := chosenTimeout(w.r.Header)
+	return ok && now()-w.began >= allowed
 }
 
 // chosenTimeout is the time limit in a request of gRPC, gRPC-Web or Connect, or

@@ -2,7 +2,6 @@ package inflight
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -17,9 +16,9 @@ type writer struct {
 	http.ResponseWriter
 	pace
 	lease    *lease
-	ctx      context.Context
+	r        *http.Request
 	status   int  // 0: not written yet
-	late     bool // the client had gone before
+	late     bool // the client had gone, or its own time limit had passed, before
 	buffered int  // bytes that the server may keep in its buffer, at most
 	large    bool // the response has exceeded it
 	notBegun bool // a limit further in has refused the request
@@ -29,8 +28,8 @@ type writer struct {
 func (w *writer) refused() { w.notBegun = true }
 
 // watch wraps w.
-func watch(ctx context.Context, w http.ResponseWriter, lease *lease) (http.ResponseWriter, *writer) {
-	watched := &writer{ResponseWriter: w, ctx: ctx, lease: lease, pace: pace{began: now()}}
+func watch(w http.ResponseWriter, r *http.Request, lease *lease) (http.ResponseWriter, *writer) {
+	watched := &writer{ResponseWriter: w, r: r, lease: lease, pace: pace{began: now()}}
 	return watched.withInterfaces(), watched
 }
 
@@ -135,7 +134,7 @@ func (w *writer) withFlushAndHijack(f flusher, h hijacker) http.ResponseWriter {
 // informational one, which others follow. 101 ends the matter.
 func (w *writer) commit(status int) {
 	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
-		w.status, w.late = status, w.ctx.Err() != nil
+		w.status, w.late = status, w.r.Context().Err() != nil || w.expired()
 		if status == http.StatusRequestEntityTooLarge && w.body.http1 && !w.body.ended.Load() {
 			// As http.MaxBytesReader has it, which looks for a type of net/http behind w:
 			// the answer does not wait for the rest of the body.
