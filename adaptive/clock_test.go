@@ -50,7 +50,7 @@ func TestClock(t *testing.T) {
 	}
 	require.PanicsWithValue(t, "adaptive: WithClock needs a function", func() { adaptive.WithClock(nil) })
 	_, err := adaptive.PerKey(1, adaptive.WithClock(clock.Now))
-	require.ErrorContains(t, err, "unknown option WithClock")
+	require.ErrorContains(t, err, "does not take the option WithClock")
 }
 
 // samples is a strategy without a limit that keeps its samples.

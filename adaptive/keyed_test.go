@@ -138,7 +138,7 @@ func TestPerKeyErrors(t *testing.T) {
 		{0, nil, "limit is 0"},
 		{-1, nil, "limit is -1"},
 		{1, []adaptive.Option{adaptive.WithMaxKeys(0)}, "max keys is 0"},
-		{1, []adaptive.Option{adaptive.WithLimits(1, 2)}, "PerKey: unknown option WithLimits; it takes WithMaxKeys, WithLimitOf"},
+		{1, []adaptive.Option{adaptive.WithLimits(1, 2)}, "PerKey: does not take the option WithLimits, only WithMaxKeys, WithLimitOf"},
 	} {
 		_, err := adaptive.PerKey(row.n, row.opts...)
 		require.ErrorContains(t, err, row.want)

@@ -261,7 +261,7 @@ func TestNewErrors(t *testing.T) {
 		{f, []adaptive.Option{adaptive.WithLimits(6, 5)}, "upper limit is 5, want 6"},
 		{f, []adaptive.Option{{}}, "zero Option"},
 		{f, []adaptive.Option{adaptive.WithPriorities(), adaptive.WithPriorities()}, "New: duplicate option WithPriorities"},
-		{f, []adaptive.Option{strategy.WithInitial(5)}, "New: unknown option WithInitial; it takes WithLimits, WithQueue, WithPriorities"},
+		{f, []adaptive.Option{strategy.WithInitial(5)}, "New: does not take the option WithInitial, only WithLimits, WithQueue, WithPriorities"},
 		{f, []adaptive.Option{adaptive.WithQueue(adaptive.FIFO(0, time.Second))}, "queue length is 0"},
 		{f, []adaptive.Option{adaptive.WithQueue(adaptive.FIFO(5, 0))}, "longest wait in the queue is 0s"},
 		{f, []adaptive.Option{adaptive.WithQueue(adaptive.FIFO(5, -1))}, "longest wait in the queue is -1ns"},

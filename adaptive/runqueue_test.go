@@ -19,10 +19,10 @@ import (
 
 func TestRunQueueErrors(t *testing.T) {
 	for want, opt := range map[string]adaptive.Option{
-		"WithHook: the function is nil":                  adaptive.WithHook(nil),
-		"target is 0s, want 1ms to 1h":                   adaptive.WithTarget(0),
-		"target is 1h0m1s, want 1ms to 1h":               adaptive.WithTarget(time.Hour + time.Second),
-		"unknown option WithSignal; it takes WithTarget": strategy.WithSignal(signal.Runnable()),
+		"WithHook: the function is nil":                        adaptive.WithHook(nil),
+		"target is 0s, want 1ms to 1h":                         adaptive.WithTarget(0),
+		"target is 1h0m1s, want 1ms to 1h":                     adaptive.WithTarget(time.Hour + time.Second),
+		"does not take the option WithSignal, only WithTarget": strategy.WithSignal(signal.Runnable()),
 	} {
 		_, err := adaptive.New(adaptive.RunQueue(opt))
 		require.ErrorContains(t, err, want)

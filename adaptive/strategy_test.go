@@ -71,8 +71,8 @@ func TestStrategyErrors(t *testing.T) {
 			continue
 		}
 		for want, opts := range map[string][]adaptive.Option{
-			name + ": zero Option":                 {{}},
-			name + ": unknown option WithMaxKeys;": {adaptive.WithMaxKeys(5)},
+			name + ": zero Option":                           {{}},
+			name + ": does not take the option WithMaxKeys,": {adaptive.WithMaxKeys(5)},
 		} {
 			s := make(opts...)
 			require.Equal(t, 1, s.Limit())

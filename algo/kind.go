@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/engine"
 	"github.com/sluice-go/sluice/internal/keystore"
+	"github.com/sluice-go/sluice/internal/option"
 )
 
 // kind is an algorithm: its names, the options that it takes, and its state.
@@ -22,17 +23,8 @@ type kind struct {
 // algorithm.
 func (k *kind) configure(s Spec, opts []Option) (Spec, error) {
 	s.Algorithm = k.name
-	for i, o := range opts {
-		switch {
-		case o.apply == nil:
-			return s, fmt.Errorf("algo: %s: the zero Option is not an option", k.title)
-		case slices.ContainsFunc(opts[:i], func(p Option) bool { return p.name == o.name }):
-			return s, fmt.Errorf("algo: %s: duplicate option %s", k.title, o)
-		}
-		if err := k.check(o.name); err != nil {
-			return s, err
-		}
-		s.write(o)
+	if err := option.Apply(&s, opts, Option.split, append(slices.Clip(k.takes), clockOption)); err != nil {
+		return s, fmt.Errorf("algo: %s: %w", k.title, err)
 	}
 	for i, f := range fields {
 		if !s.given(i) {

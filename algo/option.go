@@ -1,6 +1,10 @@
 package algo
 
-import "time"
+import (
+	"time"
+
+	"github.com/sluice-go/sluice/internal/option"
+)
 
 // Option sets one option of a limit: it writes to the limit's [Spec]. An option
 // that a constructor does not take, or that is given twice, is an error that
@@ -120,6 +124,13 @@ func (s Spec) Clock() func() time.Time {
 		return nil
 	}
 	return *s.clock
+}
+
+func (o Option) split() (string, func(*Spec) error) {
+	if o.apply == nil {
+		return "", nil
+	}
+	return o.name, option.Sets(func(s *Spec) { s.write(o) })
 }
 
 // write sets one option.

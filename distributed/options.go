@@ -1,12 +1,12 @@
 package distributed
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
 	"time"
 
+	"github.com/sluice-go/sluice/internal/option"
 	"github.com/sluice-go/sluice/internal/remote"
 )
 
@@ -39,21 +39,13 @@ func configure(opts []Option) (settings, error) {
 		probeInterval: time.Second,
 		logger:        slog.Default(),
 	}
-	given := make(map[string]bool, len(opts))
-	for _, o := range opts {
-		if o.apply == nil {
-			return s, errors.New("distributed: the zero Option is not an option")
-		}
-		if given[o.name] {
-			return s, fmt.Errorf("distributed: duplicate option %s", o.name)
-		}
-		given[o.name] = true
-		if err := o.apply(&s); err != nil {
-			return s, fmt.Errorf("distributed: %w", err)
-		}
+	if err := option.Apply(&s, opts, Option.split, nil); err != nil {
+		return s, fmt.Errorf("distributed: %w", err)
 	}
 	return s, nil
 }
+
+func (o Option) split() (string, func(*settings) error) { return o.name, o.apply }
 
 // WithTimeout sets how long a decision waits for Redis, 1 ms to 1 min; the default is 20 ms. Then
 // the fallback decides; a caller whose context ends before is denied. Where this process itself
@@ -63,7 +55,10 @@ func configure(opts []Option) (settings, error) {
 func WithTimeout(d time.Duration) Option {
 	return Option{"WithTimeout", func(s *settings) error {
 		s.timeout = d
-		return within("timeout", d, time.Millisecond, time.Minute)
+		if d < time.Millisecond || d > time.Minute {
+			return fmt.Errorf("is %v, want 1ms to 1m", d)
+		}
+		return nil
 	}}
 }
 
@@ -76,7 +71,7 @@ func WithPrefix(prefix string) Option {
 	return Option{"WithPrefix", func(s *settings) error {
 		s.prefix = prefix
 		if !prefixes.MatchString(prefix) {
-			return fmt.Errorf("prefix is %q, want text without control characters, with at most one {tag}", prefix)
+			return fmt.Errorf("is %q, want text without control characters, with at most one {tag}", prefix)
 		}
 		return nil
 	}}
@@ -116,7 +111,7 @@ func (f Fallback) String() string {
 func WithFallback(f Fallback) Option {
 	return Option{"WithFallback", func(s *settings) error {
 		if f > FallbackDeny {
-			return fmt.Errorf("fallback is %d, want FallbackLocal, FallbackAllow or FallbackDeny", f)
+			return fmt.Errorf("is %d, want FallbackLocal, FallbackAllow or FallbackDeny", f)
 		}
 		s.fallback = f
 		return nil
@@ -132,7 +127,7 @@ func WithFallback(f Fallback) Option {
 func WithInstances(n int) Option {
 	return Option{"WithInstances", func(s *settings) error {
 		if n < 1 {
-			return fmt.Errorf("instances is %d, want 1 or more", n)
+			return fmt.Errorf("is %d, want 1 or more", n)
 		}
 		s.instances = n
 		return nil
@@ -146,7 +141,7 @@ func WithInstances(n int) Option {
 func WithAssumedInstances(n int) Option {
 	return Option{"WithAssumedInstances", func(s *settings) error {
 		if n < 1 {
-			return fmt.Errorf("assumed instances is %d, want 1 or more", n)
+			return fmt.Errorf("is %d, want 1 or more", n)
 		}
 		s.assumed = n
 		return nil
@@ -161,7 +156,7 @@ func WithAssumedInstances(n int) Option {
 func WithService(name string) Option {
 	return Option{"WithService", func(s *settings) error {
 		if len(name) > remote.MaxTag {
-			return fmt.Errorf("service name has %d bytes, want at most %d", len(name), remote.MaxTag)
+			return fmt.Errorf("has %d bytes, want at most %d", len(name), remote.MaxTag)
 		}
 		s.service = remote.Escape(name)
 		return nil
@@ -184,7 +179,7 @@ func WithService(name string) Option {
 func WithBlocks(maxExcess int64) Option {
 	return Option{"WithBlocks", func(s *settings) error {
 		if maxExcess < 1 {
-			return fmt.Errorf("blocks: max excess is %d, want 1 or more", maxExcess)
+			return fmt.Errorf("is %d, want 1 or more", maxExcess)
 		}
 		s.blocks = maxExcess
 		return nil
@@ -201,7 +196,7 @@ func WithDenyCache(n int) Option {
 	return Option{"WithDenyCache", func(s *settings) error {
 		const largest = 10_000_000
 		if n < 0 || n > largest {
-			return fmt.Errorf("deny cache is %d, want 0 to %d", n, largest)
+			return fmt.Errorf("is %d, want 0 to %d", n, largest)
 		}
 		s.denyCache = n
 		return nil
@@ -213,11 +208,8 @@ func WithDenyCache(n int) Option {
 // the server quotes them.
 func WithLogger(l *slog.Logger) Option {
 	return Option{"WithLogger", func(s *settings) error {
-		if l == nil {
-			return fmt.Errorf("logger is nil")
-		}
 		s.logger = l
-		return nil
+		return option.NotNil(l != nil)
 	}}
 }
 
@@ -226,11 +218,8 @@ func WithLogger(l *slog.Logger) Option {
 // use, and must not close the store.
 func WithHook(hook func(Event)) Option {
 	return Option{"WithHook", func(s *settings) error {
-		if hook == nil {
-			return fmt.Errorf("hook is nil")
-		}
 		s.hook = hook
-		return nil
+		return option.NotNil(hook != nil)
 	}}
 }
 

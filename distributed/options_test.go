@@ -15,19 +15,19 @@ func TestOptionsNameTheFieldAndTheValue(t *testing.T) {
 		option distributed.Option
 		says   string
 	}{
-		{distributed.WithTimeout(0), "timeout is 0s"},
-		{distributed.WithTimeout(time.Hour), "timeout is 1h0m0s"},
-		{distributed.WithPrefix(""), `prefix is ""`},
-		{distributed.WithPrefix("a{}"), `prefix is "a{}"`},
-		{distributed.WithPrefix("a{b"), `prefix is "a{b"`},
-		{distributed.WithPrefix("a}b{c}"), `prefix is "a}b{c}"`},
-		{distributed.WithPrefix("a\nb"), `prefix is "a\nb"`},
-		{distributed.WithFallback(9), "fallback is 9"},
-		{distributed.WithInstances(0), "instances is 0"},
-		{distributed.WithDenyCache(-1), "deny cache is -1"},
-		{distributed.WithBlocks(0), "max excess is 0"},
-		{distributed.WithLogger(nil), "logger is nil"},
-		{distributed.WithHook(nil), "hook is nil"},
+		{distributed.WithTimeout(0), "WithTimeout: is 0s"},
+		{distributed.WithTimeout(time.Hour), "WithTimeout: is 1h0m0s"},
+		{distributed.WithPrefix(""), `WithPrefix: is ""`},
+		{distributed.WithPrefix("a{}"), `WithPrefix: is "a{}"`},
+		{distributed.WithPrefix("a{b"), `WithPrefix: is "a{b"`},
+		{distributed.WithPrefix("a}b{c}"), `WithPrefix: is "a}b{c}"`},
+		{distributed.WithPrefix("a\nb"), `WithPrefix: is "a\nb"`},
+		{distributed.WithFallback(9), "WithFallback: is 9"},
+		{distributed.WithInstances(0), "WithInstances: is 0"},
+		{distributed.WithDenyCache(-1), "WithDenyCache: is -1"},
+		{distributed.WithBlocks(0), "WithBlocks: is 0"},
+		{distributed.WithLogger(nil), "WithLogger: is nil"},
+		{distributed.WithHook(nil), "WithHook: is nil"},
 		{distributed.Option{}, "the zero Option is not an option"},
 	} {
 		_, err := distributed.New(nowhere(t), tc.option)

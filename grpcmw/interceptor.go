@@ -43,7 +43,7 @@ func newInterceptor(constructor string, takes []string, l algo.Limiter, key keyf
 }
 
 func configure(constructor string, takes []string, opts []Option) *settings {
-	s := admission.Configure(adapter, constructor, takes, interceptorOptions{mode: OnOpen}, opts)
+	s := admission.Configure(adapter, constructor, takes, interceptorOptions{mode: OnOpen}, opts, Option.split)
 	adapter.Require(s.Own.backPressure == 0 || s.Own.mode.has(PerRecv|PerSend), constructor,
 		"WithBackPressure: concerns messages, and WithStreamMode charges none")
 	return s

@@ -12,12 +12,20 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/internal/option"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // Option adjusts an interceptor when it is made. An option that a constructor
 // does not take, and a value out of range, is a panic that names both.
-type Option = admission.Option[call, interceptorOptions]
+type Option struct {
+	name  string
+	apply func(*settings) error
+}
+
+func newOption(name string, apply func(*settings) error) Option { return Option{name, apply} }
+
+func (o Option) split() (string, func(*settings) error) { return o.name, o.apply }
 
 // interceptorOptions are the settings that only this package has.
 type interceptorOptions struct {
@@ -50,11 +58,7 @@ func ofCall(key keyfunc.RPC) func(call) (string, error) {
 	return func(c call) (string, error) { return key(c.ctx, c.method) }
 }
 
-var (
-	shared    admission.Options[call, interceptorOptions]
-	newOption = admission.NewOption[call, interceptorOptions]
-	notNil    = admission.NotNil
-)
+var shared admission.Options[call, interceptorOptions]
 
 // The options that each kind of interceptor takes.
 var (
@@ -69,7 +73,7 @@ var (
 // denial: 1 to 64 letters, digits, dots, underscores and hyphens. The default
 // describes the limit at the time of construction ("100-per-minute"); it is
 // "default" if there is none then or the limiter has no description.
-func WithName(name string) Option { return shared.Name(name) }
+func WithName(name string) Option { return newOption(shared.Name(name)) }
 
 // Cost is the number of units that a call costs. 0 charges nothing, and is denied only to a key that
 // is banned or finds the table full ([algo.DenyNew]), and by [algo.DenyAll]; a negative cost is rejected
@@ -79,7 +83,7 @@ func WithName(name string) Option { return shared.Name(name) }
 type Cost func(ctx context.Context, fullMethod string, msg any) int64
 
 // WithCost sets the cost of a call. The default is 1.
-func WithCost(cost Cost) Option { return shared.Cost(cost.ofCall()) }
+func WithCost(cost Cost) Option { return newOption(shared.Cost(cost.ofCall())) }
 
 func (f Cost) ofCall() func(call) int64 {
 	if f == nil {
@@ -93,7 +97,7 @@ func (f Cost) ofCall() func(call) int64 {
 func WithSkip(skip func(ctx context.Context, fullMethod string) bool) Option {
 	return newOption("WithSkip", func(s *settings) error {
 		s.Own.skip = skip
-		return notNil(skip != nil)
+		return option.NotNil(skip != nil)
 	})
 }
 
@@ -109,7 +113,7 @@ func WithSkip(skip func(ctx context.Context, fullMethod string) bool) Option {
 func WithRefundIf(refund func(codes.Code) bool) Option {
 	return newOption("WithRefundIf", func(s *settings) error {
 		s.Own.refundIf = refund
-		return notNil(refund != nil)
+		return option.NotNil(refund != nil)
 	})
 }
 
@@ -123,7 +127,7 @@ type Answer func(ctx context.Context, st *status.Status, d algo.Decision) *statu
 func WithDenied(answer Answer) Option {
 	return newOption("WithDenied", func(s *settings) error {
 		s.Own.denied = answer
-		return notNil(answer != nil)
+		return option.NotNil(answer != nil)
 	})
 }
 
@@ -138,7 +142,7 @@ func WithDenied(answer Answer) Option {
 //
 // Failures are logged with package log, at most once in 10 s, with the code
 // grpcmw.undecided.
-func WithFailOpen() Option { return shared.FailOpen() }
+func WithFailOpen() Option { return newOption(shared.FailOpen()) }
 
 // The treatments of calls without a key, beside a code; see [WithMissingKey].
 const (
@@ -156,7 +160,7 @@ const (
 // that, with the code keyfunc.no_key. To use another identity instead, see rpckey.Or. For
 // other errors of the key function see [WithFailOpen].
 func WithMissingKey(treatment codes.Code) Option {
-	return shared.MissingKey(int(treatment), int(codes.Canceled), int(codes.Unauthenticated))
+	return newOption(shared.MissingKey(int(treatment), int(codes.Canceled), int(codes.Unauthenticated)))
 }
 
 // StreamMode is the set of events on a stream that are charged. Modes can be combined with |.
@@ -213,8 +217,8 @@ func WithBackPressure(most time.Duration) Option {
 // WithObserver sets a function that is called once for each decision, in the
 // goroutine of the call. It must return quickly and may be called from many
 // goroutines at once.
-func WithObserver(observe func(telemetry.Event)) Option { return shared.Observer(observe) }
+func WithObserver(observe func(telemetry.Event)) Option { return newOption(shared.Observer(observe)) }
 
 // WithLeaseInContext makes the lease available to the handler through
 // [algo.LeaseFrom] and package meter. It costs two allocations a call.
-func WithLeaseInContext() Option { return shared.LeaseInContext() }
+func WithLeaseInContext() Option { return newOption(shared.LeaseInContext()) }

@@ -1,6 +1,10 @@
 package grpcmw
 
-import "google.golang.org/grpc/metadata"
+import (
+	"google.golang.org/grpc/metadata"
+
+	"github.com/sluice-go/sluice/internal/option"
+)
 
 // WithRateTrailers sends the clients of admitted calls how much is left, in the
 // trailers "ratelimit-policy" and "ratelimit", which are written like the HTTP
@@ -9,10 +13,7 @@ import "google.golang.org/grpc/metadata"
 // commit the client to the attempt, and its retry policy would be ignored.
 // Streams that are not charged when they are opened have none.
 func WithRateTrailers() Option {
-	return newOption("WithRateTrailers", func(s *settings) error {
-		s.Own.rateTrailers = true
-		return nil
-	})
+	return newOption("WithRateTrailers", option.Sets(func(s *settings) { s.Own.rateTrailers = true }))
 }
 
 func rateTrailer(v *verdict) (md metadata.MD) {

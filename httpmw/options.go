@@ -8,12 +8,20 @@ import (
 
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/internal/option"
 )
 
 // Option adjusts a middleware. An option that its constructor
 // does not take, and a value out of range, make the constructor panic with a
 // message that names both.
-type Option = admission.Option[*http.Request, ownOptions]
+type Option struct {
+	name  string
+	apply func(*settings) error
+}
+
+func newOption(name string, apply func(*settings) error) Option { return Option{name, apply} }
+
+func (o Option) split() (string, func(*settings) error) { return o.name, o.apply }
 
 // ownOptions are the settings that only this package has.
 type ownOptions struct {
@@ -34,9 +42,7 @@ type (
 var (
 	adapter = admission.Adapter{Package: "httpmw", Transport: telemetry.HTTP}
 
-	shared    admission.Options[*http.Request, ownOptions]
-	newOption = admission.NewOption[*http.Request, ownOptions]
-	notNil    = admission.NotNil
+	shared admission.Options[*http.Request, ownOptions]
 )
 
 // The options that each constructor takes.
@@ -48,7 +54,7 @@ var (
 )
 
 func configure(a admission.Adapter, constructor string, takes []string, opts []Option) *settings {
-	return admission.Configure(a, constructor, takes, ownOptions{}, opts)
+	return admission.Configure(a, constructor, takes, ownOptions{}, opts, Option.split)
 }
 
 // WithName sets the name of the policy in the RateLimit fields, in problem
@@ -56,7 +62,7 @@ func configure(a admission.Adapter, constructor string, takes []string, opts []O
 // hyphens. The default describes the limit at the time of wiring,
 // "100-per-minute"; it is "default" if the limiter has no description or, as an
 // adaptive one, no limit then. Policies of one service need different names.
-func WithName(name string) Option { return shared.Name(name) }
+func WithName(name string) Option { return newOption(shared.Name(name)) }
 
 // WithCost sets the cost of a request in units; the default is 1. Zero charges nothing, and is
 // denied only to a key that is banned or finds the table full ([algo.DenyNew]), and by [algo.DenyAll].
@@ -66,7 +72,7 @@ func WithName(name string) Option { return shared.Name(name) }
 // the request is rejected with 503, with WithFailOpen too, nothing is
 // charged, and the event has the error algo.ErrCost. In Limits it is the cost
 // of policies without a Cost of their own. It must not read the body.
-func WithCost(cost func(*http.Request) int64) Option { return shared.Cost(cost) }
+func WithCost(cost func(*http.Request) int64) Option { return newOption(shared.Cost(cost)) }
 
 // WithSkip lets requests for which skip is true pass unlimited, without
 // fields and without an event. The default is none. [keyfunc.IPConfig.Within] makes one for the
@@ -74,7 +80,7 @@ func WithCost(cost func(*http.Request) int64) Option { return shared.Cost(cost) 
 func WithSkip(skip func(*http.Request) bool) Option {
 	return newOption("WithSkip", func(s *settings) error {
 		s.Own.skip = skip
-		return notNil(skip != nil)
+		return option.NotNil(skip != nil)
 	})
 }
 
@@ -128,10 +134,7 @@ func WithHeaders(modes ...HeadersMode) Option {
 // limiter states one: see [algo.Cause]. The default is not to: it tells clients about the
 // server. Events and logs have it in any case.
 func WithCause() Option {
-	return newOption("WithCause", func(s *settings) error {
-		s.Own.cause = true
-		return nil
-	})
+	return newOption("WithCause", option.Sets(func(s *settings) { s.Own.cause = true }))
 }
 
 // WithDenied replaces the answer to denied requests, also to requests that are
@@ -146,7 +149,7 @@ func WithCause() Option {
 func WithDenied(h http.Handler) Option {
 	return newOption("WithDenied", func(s *settings) error {
 		s.Own.denied = h
-		return notNil(!admission.IsNil(h))
+		return option.NotNil(!admission.IsNil(h))
 	})
 }
 
@@ -163,7 +166,7 @@ func WithDenied(h http.Handler) Option {
 func WithRefundIf(refund func(status int) bool) Option {
 	return newOption("WithRefundIf", func(s *settings) error {
 		s.Own.refundIf = refund
-		return notNil(refund != nil)
+		return option.NotNil(refund != nil)
 	})
 }
 
@@ -174,7 +177,7 @@ func WithRefundIf(refund func(status int) bool) Option {
 // Requests with a cost out of range, with an error that wraps algo.ErrWait, or
 // with an ended context are rejected in any case. Failures are logged with
 // package log, at most once in 10 s, with the code httpmw.undecided.
-func WithFailOpen() Option { return shared.FailOpen() }
+func WithFailOpen() Option { return newOption(shared.FailOpen()) }
 
 // The treatments of requests without a key, beside a status; see [WithMissingKey].
 const (
@@ -192,16 +195,16 @@ const (
 // Shared and Skip log that, with the code keyfunc.no_key. RFC 9110 wants a
 // WWW-Authenticate field beside 401: set it in a handler further out. To use another identity
 // instead, see [keyfunc.Or].
-func WithMissingKey(treatment int) Option { return shared.MissingKey(treatment, 400, 499) }
+func WithMissingKey(treatment int) Option { return newOption(shared.MissingKey(treatment, 400, 499)) }
 
 // WithObserver sets a function that gets every decision before the handler
 // runs: an admission once for each policy, a denial once for each policy that
 // had no room. Requests that no limit applies to ([WithSkip], [Skip]) are no
 // decisions. It is called on the request's goroutine, from many at once, and
 // should be quick.
-func WithObserver(observe func(telemetry.Event)) Option { return shared.Observer(observe) }
+func WithObserver(observe func(telemetry.Event)) Option { return newOption(shared.Observer(observe)) }
 
 // WithLeaseInContext puts the lease into the context of the request, for
 // [algo.LeaseFrom] and package meter. It is an option because it copies the request, which costs more
 // than many a decision.
-func WithLeaseInContext() Option { return shared.LeaseInContext() }
+func WithLeaseInContext() Option { return newOption(shared.LeaseInContext()) }

@@ -37,7 +37,7 @@ func ExampleSchedLatency() {
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// adaptive: New: BBR: threshold of the sched latency signal is -1, want more than 0
+	// adaptive: New: BBR: sched latency signal: Threshold: is -1, want more than 0
 }
 
 // The load of a machine with other processes.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/sluice-go/sluice/internal/machine"
+	"github.com/sluice-go/sluice/internal/option"
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
@@ -44,40 +45,43 @@ func (f Func) Check() error {
 
 // Option adjusts a signal. The constructor that takes the signal reports an
 // invalid value.
-type Option func(*threshold)
+type Option struct {
+	name  string
+	apply func(*threshold) error
+}
+
+func (o Option) split() (string, func(*threshold) error) { return o.name, o.apply }
 
 // Threshold sets the value at which a signal shows overload, above 0, in the unit
 // of the signal. Each signal states its default.
 func Threshold(x float64) Option {
-	return func(t *threshold) { t.value, t.given = x, t.given+1 }
+	return Option{"Threshold", func(t *threshold) error {
+		t.value = x
+		if !(x > 0) || math.IsInf(x, 1) {
+			return fmt.Errorf("is %v, want more than 0", x)
+		}
+		return nil
+	}}
 }
 
 // threshold is the value of level 1.
 type threshold struct {
 	name  string
 	value float64
-	given int // options
+	err   error // of the options
 }
 
 func newThreshold(name string, value float64, opts []Option) threshold {
 	t := threshold{name: name, value: value}
-	for _, o := range opts {
-		o(&t)
+	if err := option.Apply(&t, opts, Option.split, nil); err != nil {
+		t.err = fmt.Errorf("%s signal: %w", name, err)
 	}
 	return t
 }
 
 func (t threshold) String() string { return t.name }
 
-func (t threshold) Check() error {
-	switch {
-	case t.given > 1:
-		return fmt.Errorf("duplicate option Threshold of the %s signal", t.name)
-	case t.value > 0 && !math.IsInf(t.value, 1):
-		return nil
-	}
-	return fmt.Errorf("threshold of the %s signal is %v, want more than 0", t.name, t.value)
-}
+func (t threshold) Check() error { return t.err }
 
 // MaxOf is the highest level of several signals. Unknown ones, and levels that are no finite
 // number, do not count. It panics without a signal or with a nil one.

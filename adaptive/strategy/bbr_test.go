@@ -313,15 +313,15 @@ func TestC2_BBRKeepsItsLimits(t *testing.T) {
 
 func TestBBRErrors(t *testing.T) {
 	for want, o := range map[string]adaptive.Option{
-		"buckets is 1":           strategy.WithWindow(time.Second, 1),
-		"bucket width is 0s":     strategy.WithWindow(time.Nanosecond, 10),
-		"signal is nil":          strategy.WithSignal(nil),
-		"signal function is nil": strategy.WithSignal(signal.Func(nil)),
-		"threshold of the cpu":   strategy.WithSignal(signal.CPU(signal.Threshold(0))),
-		"threshold of the load1": strategy.WithSignal(signal.MaxOf(signal.Load1(signal.Threshold(math.NaN())))),
-		"unknown option":         adaptive.WithPriorities(),
-		"lower limit is -1":      adaptive.WithLimits(-1, 5),
-		"upper limit is 4":       adaptive.WithLimits(5, 4),
+		"buckets is 1":             strategy.WithWindow(time.Second, 1),
+		"bucket width is 0s":       strategy.WithWindow(time.Nanosecond, 10),
+		"signal is nil":            strategy.WithSignal(nil),
+		"signal function is nil":   strategy.WithSignal(signal.Func(nil)),
+		"cpu signal: Threshold":    strategy.WithSignal(signal.CPU(signal.Threshold(0))),
+		"load1 signal: Threshold":  strategy.WithSignal(signal.MaxOf(signal.Load1(signal.Threshold(math.NaN())))),
+		"does not take the option": adaptive.WithPriorities(),
+		"lower limit is -1":        adaptive.WithLimits(-1, 5),
+		"upper limit is 4":         adaptive.WithLimits(5, 4),
 	} {
 		_, err := adaptive.New(strategy.BBR(o))
 		require.ErrorContains(t, err, want)

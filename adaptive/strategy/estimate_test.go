@@ -87,7 +87,7 @@ func TestLearnersErrors(t *testing.T) {
 			"initial limit is 0, want 20 to 30":  strategy.WithInitial(0),
 			"zero Option":                        {},
 			"duplicate option WithLimits":        adaptive.WithLimits(1, 2),
-			"unknown option WithQueue":           adaptive.WithQueue(adaptive.FIFO(1, 1)),
+			"does not take the option WithQueue": adaptive.WithQueue(adaptive.FIFO(1, 1)),
 		} {
 			_, err := adaptive.New(make(adaptive.WithLimits(20, 30), o))
 			require.ErrorContains(t, err, want)

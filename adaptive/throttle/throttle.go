@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/machine"
+	"github.com/sluice-go/sluice/internal/option"
 	"github.com/sluice-go/sluice/internal/window"
 )
 
@@ -60,21 +61,31 @@ const (
 )
 
 // Option adjusts a throttle at construction.
-type Option func(*Throttle)
+type Option struct {
+	name  string
+	apply func(*Throttle) error
+}
+
+func (o Option) split() (string, func(*Throttle) error) { return o.name, o.apply }
 
 // WithK sets the number of calls per call that the backend accepts: 2 by default,
 // from 1 to 1000. A lower value denies earlier and spares the backend, a higher one
 // notices the recovery of the backend sooner.
-func WithK(k float64) Option { return func(t *Throttle) { t.k = k } }
+func WithK(k float64) Option {
+	return Option{"WithK", func(t *Throttle) error {
+		t.k = k
+		if !(k >= 1 && k <= 1000) {
+			return fmt.Errorf("is %v, want 1 to 1000", k)
+		}
+		return nil
+	}}
+}
 
 // New makes a throttle. It takes the option [WithK].
 func New(opts ...Option) (*Throttle, error) {
 	t := &Throttle{k: 2, ring: window.New(bucketWidth, buckets, now())}
-	for _, o := range opts {
-		o(t)
-	}
-	if !(t.k >= 1 && t.k <= 1000) {
-		return nil, fmt.Errorf("throttle: New: K is %v, want 1 to 1000", t.k)
+	if err := option.Apply(t, opts, Option.split, nil); err != nil {
+		return nil, fmt.Errorf("throttle: New: %w", err)
 	}
 	return t, nil
 }

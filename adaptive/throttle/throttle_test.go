@@ -182,7 +182,7 @@ func TestThrottleCosts(t *testing.T) {
 func TestThrottleErrors(t *testing.T) {
 	for _, k := range []float64{0, .99, -1, 1001, math.NaN(), math.Inf(1)} {
 		_, err := throttle.New(throttle.WithK(k))
-		require.ErrorContains(t, err, "K is")
+		require.ErrorContains(t, err, "WithK: is")
 	}
 }
 

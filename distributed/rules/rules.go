@@ -28,6 +28,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/option"
 )
 
 // Rules is a set of rules under one name. It is safe for concurrent use.
@@ -76,7 +77,7 @@ func New(ctx context.Context, store *distributed.Store, name string, opts ...Opt
 		store: store, keys: []string{key, key + ":versions"}, name: escaped,
 		logger: slog.Default(), turn: make(chan struct{}, 1), limits: map[string]algo.Spec{},
 	}
-	if err := r.configure(opts); err != nil {
+	if err := option.Apply(r, opts, Option.split, nil); err != nil {
 		return nil, fmt.Errorf("rules: %q: %w", name, err)
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)

@@ -66,9 +66,9 @@ func TestStartWithoutRedis(t *testing.T) {
 func TestWithLimitNamesRuleAndLimit(t *testing.T) {
 	store := newStore(t, nowhere(t))
 	_, err := rules.New(ctx, store, "limits", rules.WithLimit("search", spec(t, "5/d keys 7")))
-	require.ErrorContains(t, err, `limit of rule "search": a rule does not take the option keys`)
+	require.ErrorContains(t, err, `WithLimit of "search": a rule does not take the option keys`)
 	_, err = rules.New(ctx, store, "limits", rules.WithLimit("search", algo.Spec{}))
-	require.ErrorContains(t, err, `limit of rule "search"`)
+	require.ErrorContains(t, err, `WithLimit of "search"`)
 	limit := rules.WithLimit("search", spec(t, "5/d"))
 	_, err = rules.New(ctx, store, "limits", limit, limit)
 	require.ErrorContains(t, err, `duplicate option WithLimit of "search"`)

@@ -6,45 +6,61 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
-	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/internal/option"
 )
 
 // Option adjusts an interceptor when it is made. A value out of range is a panic that names the
 // option.
-type Option func(*pacer)
+type Option struct {
+	name  string
+	apply func(*pacer) error
+}
+
+func (o Option) split() (string, func(*pacer) error) { return o.name, o.apply }
 
 // WithName sets the name of the limit in statuses and events: 1 to 64 letters, digits, dots,
 // underscores and hyphens. The default describes the limit.
 func WithName(name string) Option {
-	_ = denialError(name, "", algo.Decision{}) // panics
-	return func(p *pacer) { p.Name = name }
+	return Option{"WithName", func(p *pacer) error {
+		p.Name = name
+		return admission.CheckName(name)
+	}}
 }
 
 // WithCost sets the cost of a call; the default is 1. It gets nil as the message of a stream. A
 // negative cost is UNAVAILABLE.
 func WithCost(cost grpcmw.Cost) Option {
-	must(cost != nil, "WithCost: is nil")
-	return func(p *pacer) { p.cost = cost }
+	return Option{"WithCost", func(p *pacer) error {
+		p.cost = cost
+		return option.NotNil(cost != nil)
+	}}
 }
 
 // WithSkip sends calls for which skip is true at once: unlimited, and whatever the server has
 // asked for. The default is none.
 func WithSkip(skip func(ctx context.Context, fullMethod string) bool) Option {
-	must(skip != nil, "WithSkip: is nil")
-	return func(p *pacer) { p.skip = skip }
+	return Option{"WithSkip", func(p *pacer) error {
+		p.skip = skip
+		return option.NotNil(skip != nil)
+	}}
 }
 
 // WithFailOpen sends calls whose key or limiter fails, unlimited, instead of failing with
 // UNAVAILABLE. Only events report the failures: see [WithObserver].
-func WithFailOpen() Option { return func(p *pacer) { p.FailOpen = true } }
+func WithFailOpen() Option {
+	return Option{"WithFailOpen", option.Sets(func(p *pacer) { p.FailOpen = true })}
+}
 
 // WithObserver sets a function that gets every decision before the call is sent. It is called
 // on the call's goroutine, from many at once, and should be quick.
 func WithObserver(observe func(telemetry.Event)) Option {
-	must(observe != nil, "WithObserver: is nil")
-	return func(p *pacer) { p.Observe = observe }
+	return Option{"WithObserver", func(p *pacer) error {
+		p.Observe = observe
+		return option.NotNil(observe != nil)
+	}}
 }
 
 // WithServerWait sets a function that reads the server's requested wait from the
@@ -52,8 +68,10 @@ func WithObserver(observe func(telemetry.Event)) Option {
 // have a wait too, the longer one counts. The default is none;
 // [QuotaWait] reads the fields of many services.
 func WithServerWait(wait func(header, trailer metadata.MD) time.Duration) Option {
-	must(wait != nil, "WithServerWait: is nil")
-	return func(p *pacer) { p.serverWait = wait }
+	return Option{"WithServerWait", func(p *pacer) error {
+		p.serverWait = wait
+		return option.NotNil(wait != nil)
+	}}
 }
 
 // must panics unless ok: a client that is wired wrongly must not start.

@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/internal/option"
 	"github.com/sluice-go/sluice/internal/pacing"
 	"github.com/sluice-go/sluice/internal/serverwait"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -31,8 +32,8 @@ func newPacer(constructor string, l algo.Limiter, key keyfunc.RPC, opts []Option
 	must(l != nil, constructor+": the limiter is nil")
 	must(key != nil, constructor+": the key function is nil; rpckey.Global gives all calls one limit")
 	p := &pacer{Pacer: pacing.New(l), key: key}
-	for _, o := range opts {
-		o(p)
+	if err := option.Apply(p, opts, Option.split, nil); err != nil {
+		panic("client: " + constructor + ": " + err.Error())
 	}
 	return p
 }

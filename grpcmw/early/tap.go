@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/internal/option"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -49,8 +50,8 @@ func TapHandle(l algo.Limiter, key keyfunc.RPC, opts ...Option) tap.ServerInHand
 	must(l != nil, "TapHandle: the limiter is nil")
 	must(key != nil, "TapHandle: the key function is nil")
 	h := &handle{options: []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Skip)}}
-	for _, o := range opts {
-		o(h)
+	if err := option.Apply(h, opts, Option.split, nil); err != nil {
+		panic("early: TapHandle: " + err.Error())
 	}
 	h.deny = grpcmw.UnaryServerInterceptor(room{l}, func(ctx context.Context, method string) (string, error) {
 		k, err := key(ctx, method)
@@ -63,7 +64,12 @@ func TapHandle(l algo.Limiter, key keyfunc.RPC, opts ...Option) tap.ServerInHand
 }
 
 // Option adjusts a tap handle. A value out of range is a panic that names the option.
-type Option func(*handle)
+type Option struct {
+	name  string
+	apply func(*handle) error
+}
+
+func (o Option) split() (string, func(*handle) error) { return o.name, o.apply }
 
 type handle struct {
 	options    []grpcmw.Option
@@ -76,7 +82,6 @@ type handle struct {
 //
 //	early.WithRegistered(func() map[string]grpc.ServiceInfo { return srv.GetServiceInfo() })
 func WithRegistered(services func() map[string]grpc.ServiceInfo) Option {
-	must(services != nil, "WithRegistered: is nil")
 	registered := sync.OnceValue(func() map[string]bool {
 		methods := map[string]bool{}
 		for service, info := range services() {
@@ -86,13 +91,16 @@ func WithRegistered(services func() map[string]grpc.ServiceInfo) Option {
 		}
 		return methods
 	})
-	return func(h *handle) { h.registered = registered }
+	return Option{"WithRegistered", func(h *handle) error {
+		h.registered = registered
+		return option.NotNil(services != nil)
+	}}
 }
 
 // WithExempt is [grpcmw.WithExempt].
 func WithExempt(methods ...string) Option {
 	exempt := grpcmw.WithExempt(methods...)
-	return func(h *handle) { h.options = append(h.options, exempt) }
+	return Option{"WithExempt", option.Sets(func(h *handle) { h.options = append(h.options, exempt) })}
 }
 
 func (h *handle) tap(ctx context.Context, info *tap.Info) (context.Context, error) {

@@ -227,7 +227,7 @@ func TestWiring(t *testing.T) {
 	for message, wire := range map[string]func(){
 		"early: TapHandle: the limiter is nil":      func() { early.TapHandle(nil, rpckey.Global()) },
 		"early: TapHandle: the key function is nil": func() { early.TapHandle(always(never), nil) },
-		"early: WithRegistered: is nil":             func() { early.WithRegistered(nil) },
+		"early: TapHandle: WithRegistered: is nil":  func() { early.TapHandle(always(never), rpckey.Global(), early.WithRegistered(nil)) },
 	} {
 		require.PanicsWithValue(t, message, wire)
 	}

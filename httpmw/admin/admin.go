@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/option"
 )
 
 // Admin is the handler of the page, and the observer of the events that it
@@ -99,16 +99,8 @@ func (a *Admin) Update(opts ...Option) error {
 }
 
 func (a *Admin) apply(c config, opts []Option) error {
-	for i, o := range opts {
-		if o.apply == nil {
-			return errors.New("admin: the zero Option is not an option")
-		}
-		if err := o.apply(&c); err != nil {
-			return fmt.Errorf("admin: %w", err)
-		}
-		if slices.ContainsFunc(opts[:i], func(p Option) bool { return p.name == o.name }) {
-			return fmt.Errorf("admin: duplicate option %s", o.name)
-		}
+	if err := option.Apply(&c, opts, Option.split, nil); err != nil {
+		return fmt.Errorf("admin: %w", err)
 	}
 	if was := a.config.Load(); was != nil {
 		c.keepGauges(was)

@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/option"
 )
 
 // Option adjusts an [Admin]. An option that is given twice is an error, unless it names
@@ -18,6 +19,8 @@ type Option struct {
 	name  string // with its argument
 	apply func(*config) error
 }
+
+func (o Option) split() (string, func(*config) error) { return o.name, o.apply }
 
 const (
 	longestName = 128 // bytes
@@ -95,10 +98,7 @@ func WithIdentity(policy string, parts []string, key func(parts []string) (strin
 // an adaptive limiter with fair shares. Keys may be
 // addresses and names of users; by default only their hashes are shown.
 func WithClearKeys() Option {
-	return Option{"WithClearKeys", func(c *config) error {
-		c.clear = true
-		return nil
-	}}
+	return Option{"WithClearKeys", option.Sets(func(c *config) { c.clear = true })}
 }
 
 // WithActor names the sender of an action, for the log and the list of blocks. The

@@ -6,53 +6,76 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/option"
 	"github.com/sluice-go/sluice/internal/serverwait"
 )
 
 // Option adjusts a [Transport]. A value out of range is a panic that names the option.
-type Option func(*transport)
+type Option struct {
+	name  string
+	apply func(*transport) error
+}
+
+func (o Option) split() (string, func(*transport) error) { return o.name, o.apply }
 
 // WithName sets the name of the limit in errors and events. The default describes the limit.
-func WithName(name string) Option { return func(t *transport) { t.Name = name } }
+func WithName(name string) Option {
+	return Option{"WithName", option.Sets(func(t *transport) { t.Name = name })}
+}
 
 // WithCost sets the cost of a request in units; the default is 1. A negative cost is an error
 // that wraps [algo.ErrCost]. cost must not read the body.
 func WithCost(cost func(*http.Request) int64) Option {
-	must(cost != nil, "WithCost: is nil")
-	return func(t *transport) { t.cost = cost }
+	return Option{"WithCost", func(t *transport) error {
+		t.cost = cost
+		return option.NotNil(cost != nil)
+	}}
 }
 
 // WithSkip sends requests for which skip is true at once: unlimited, and whatever the server has
 // asked for. The default is none.
 func WithSkip(skip func(*http.Request) bool) Option {
-	must(skip != nil, "WithSkip: is nil")
-	return func(t *transport) { t.skip = skip }
+	return Option{"WithSkip", func(t *transport) error {
+		t.skip = skip
+		return option.NotNil(skip != nil)
+	}}
 }
 
 // WithRefundIf gives the charge of a request back if refund is true for the status of its
 // answer. The default is false for every status.
 func WithRefundIf(refund func(status int) bool) Option {
-	must(refund != nil, "WithRefundIf: is nil")
-	return func(t *transport) { t.refundIf = refund }
+	return Option{"WithRefundIf", func(t *transport) error {
+		t.refundIf = refund
+		return option.NotNil(refund != nil)
+	}}
 }
 
 // WithFailOpen sends requests whose key or limiter fails, unlimited, instead of failing with that
 // error. Only events report the failures: see [WithObserver].
-func WithFailOpen() Option { return func(t *transport) { t.FailOpen = true } }
+func WithFailOpen() Option {
+	return Option{"WithFailOpen", option.Sets(func(t *transport) { t.FailOpen = true })}
+}
 
 // WithObserver sets a function that gets every decision before the request is sent. It is called
 // on the request's goroutine, from many at once, and should be quick.
 func WithObserver(observe func(telemetry.Event)) Option {
-	must(observe != nil, "WithObserver: is nil")
-	return func(t *transport) { t.Observe = observe }
+	return Option{"WithObserver", func(t *transport) error {
+		t.Observe = observe
+		return option.NotNil(observe != nil)
+	}}
 }
 
 // WithMaxServers sets for how many pairs of host and key a transport remembers
 // that the server asked it to wait, 1 or more; the default is 1024. Beyond that
 // number, the pair whose wait ends first is forgotten.
 func WithMaxServers(n int) Option {
-	must(n > 0, fmt.Sprintf("WithMaxServers: is %d, want 1 or more", n))
-	return func(t *transport) { t.Waits = serverwait.New(n) }
+	return Option{"WithMaxServers", func(t *transport) error {
+		if n < 1 {
+			return fmt.Errorf("is %d, want 1 or more", n)
+		}
+		t.Waits = serverwait.New(n)
+		return nil
+	}}
 }
 
 // WithServerWait sets a function that reads from an answer how long the server wants to
@@ -60,8 +83,10 @@ func WithMaxServers(n int) Option {
 // [Transport] reads by itself counts. wait must not read the body. The default is none;
 // [QuotaWait] reads the fields of many services.
 func WithServerWait(wait func(*http.Response) time.Duration) Option {
-	must(wait != nil, "WithServerWait: is nil")
-	return func(t *transport) { t.serverWait = wait }
+	return Option{"WithServerWait", func(t *transport) error {
+		t.serverWait = wait
+		return option.NotNil(wait != nil)
+	}}
 }
 
 // must panics unless ok: a service that is wired wrongly must not start.

@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/learn"
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/option"
 	"github.com/sluice-go/sluice/internal/pacing"
 	"github.com/sluice-go/sluice/internal/serverwait"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -61,8 +62,8 @@ func Transport(base http.RoundTripper, l algo.Limiter, key keyfunc.HTTP, opts ..
 		base = http.DefaultTransport
 	}
 	t := &transport{Pacer: pacing.New(l), base: base, key: key, occupiesSlot: algo.About(l).NeedsRelease}
-	for _, o := range opts {
-		o(t)
+	if err := option.Apply(t, opts, Option.split, nil); err != nil {
+		panic("client: Transport: " + err.Error())
 	}
 	return t
 }

@@ -195,10 +195,12 @@ func TestTransportFailOpen(t *testing.T) {
 func TestTransportWiring(t *testing.T) {
 	k := keyfunc.Global()
 	for message, wire := range map[string]func(){
-		"client: Transport: the limiter is nil":        func() { client.Transport(nil, nil, k) },
-		"client: Transport: the key function is nil":   func() { client.Transport(nil, admitting(), nil) },
-		"client: WithMaxServers: is 0, want 1 or more": func() { client.WithMaxServers(0) },
-		"client: WithCost: is nil":                     func() { client.WithCost(nil) },
+		"client: Transport: the limiter is nil":                   func() { client.Transport(nil, nil, k) },
+		"client: Transport: the key function is nil":              func() { client.Transport(nil, admitting(), nil) },
+		"client: Transport: WithMaxServers: is 0, want 1 or more": func() { client.Transport(nil, admitting(), k, client.WithMaxServers(0)) },
+		"client: Transport: WithCost: is nil":                     func() { client.Transport(nil, admitting(), k, client.WithCost(nil)) },
+		"client: Transport: the zero Option is not an option":     func() { client.Transport(nil, admitting(), k, client.Option{}) },
+		"client: Transport: duplicate option WithMaxServers":      func() { client.Transport(nil, admitting(), k, client.WithMaxServers(1), client.WithMaxServers(2)) },
 	} {
 		require.PanicsWithValue(t, message, wire)
 	}

@@ -19,7 +19,8 @@ import (
 // policyOf is a policy for calls that are contexts.
 func policyOf(l algo.Limiter) *admission.Policies[context.Context] {
 	key := func(context.Context) (string, error) { return "k", nil }
-	s := admission.Configure(admission.Adapter{Package: "test"}, "New", nil, struct{}{}, []admission.Option[context.Context, struct{}]{})
+	s := admission.Configure(admission.Adapter{Package: "test"}, "New", nil, struct{}{}, []struct{}{},
+		func(struct{}) (string, func(*admission.Config[context.Context, struct{}]) error) { return "", nil })
 	return admission.NewPolicies(admission.Adapter{Package: "test"}, &s.Settings, l, key, "New")
 }
 

@@ -1,12 +1,12 @@
 package admission
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/option"
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
@@ -54,44 +54,15 @@ type Config[C, Own any] struct {
 	Own Own
 }
 
-// Option writes to a Config. The zero Option is a mistake.
-type Option[C, Own any] struct {
-	name  string
-	apply func(*Config[C, Own]) error
-}
-
-// NewOption makes an option. Errors of apply become a panic that names the
-// constructor and the option.
-func NewOption[C, Own any](name string, apply func(*Config[C, Own]) error) Option[C, Own] {
-	return Option[C, Own]{name, apply}
-}
-
-// Configure applies opts to the defaults in own. It panics on an option that
+// Configure applies opts, each of which split takes apart, to the defaults in own. It panics on an option that
 // the constructor does not take or gets twice, and on a value out of range.
-func Configure[C, Own any](a Adapter, constructor string, takes []string, own Own, opts []Option[C, Own]) *Config[C, Own] {
+func Configure[O, C, Own any](a Adapter, constructor string, takes []string, own Own, opts []O, split func(O) (string, func(*Config[C, Own]) error)) *Config[C, Own] {
 	c := &Config[C, Own]{Settings: Settings[C]{Missing: Shared, names: new(warning.Names)}, Own: own}
-	for i, o := range opts {
-		a.Require(o.apply != nil, constructor, "the zero Option is not an option")
-		if slices.ContainsFunc(opts[:i], func(p Option[C, Own]) bool { return p.name == o.name }) {
-			a.Misuse(constructor, "duplicate option "+o.name)
-		}
-		if !slices.Contains(takes, o.name) {
-			a.Misuse(constructor, "does not take the option "+o.name+", only "+strings.Join(takes, ", "))
-		}
-		if err := o.apply(c); err != nil {
-			a.Misuse(constructor, o.name+": "+err.Error())
-		}
+	if err := option.Apply(c, opts, split, takes); err != nil {
+		a.Misuse(constructor, err.Error())
 	}
 	c.unobserved = c.Observe == nil && slices.Contains(takes, "WithObserver")
 	return c
-}
-
-// NotNil is the error of an option whose argument is nil.
-func NotNil(ok bool) error {
-	if !ok {
-		return errors.New("is nil")
-	}
-	return nil
 }
 
 // The treatments of calls without a key, beside a status of the answer. They are no status of
@@ -101,15 +72,15 @@ const (
 	Skip                 // let the call pass, not limited
 )
 
-// Options makes the options that both adapters have.
+// Options has the names of the options that both adapters have, and what they write.
 type Options[C, Own any] struct{}
 
 // Name sets the name of the policy.
-func (Options[C, Own]) Name(name string) Option[C, Own] {
-	return NewOption("WithName", func(c *Config[C, Own]) error {
+func (Options[C, Own]) Name(name string) (string, func(*Config[C, Own]) error) {
+	return "WithName", func(c *Config[C, Own]) error {
 		c.Name = name
 		return CheckName(name)
-	})
+	}
 }
 
 const (
@@ -129,45 +100,39 @@ func CheckName(name string) error {
 }
 
 // Cost sets the cost function.
-func (Options[C, Own]) Cost(cost func(C) int64) Option[C, Own] {
-	return NewOption("WithCost", func(c *Config[C, Own]) error {
+func (Options[C, Own]) Cost(cost func(C) int64) (string, func(*Config[C, Own]) error) {
+	return "WithCost", func(c *Config[C, Own]) error {
 		c.Cost = cost
-		return NotNil(cost != nil)
-	})
+		return option.NotNil(cost != nil)
+	}
 }
 
 // FailOpen lets undecided calls pass.
-func (Options[C, Own]) FailOpen() Option[C, Own] {
-	return NewOption("WithFailOpen", func(c *Config[C, Own]) error {
-		c.FailOpen = true
-		return nil
-	})
+func (Options[C, Own]) FailOpen() (string, func(*Config[C, Own]) error) {
+	return "WithFailOpen", option.Sets(func(c *Config[C, Own]) { c.FailOpen = true })
 }
 
 // MissingKey sets the treatment of calls without a key. least and most are the statuses that an
 // answer may have.
-func (Options[C, Own]) MissingKey(treatment, least, most int) Option[C, Own] {
-	return NewOption("WithMissingKey", func(c *Config[C, Own]) error {
+func (Options[C, Own]) MissingKey(treatment, least, most int) (string, func(*Config[C, Own]) error) {
+	return "WithMissingKey", func(c *Config[C, Own]) error {
 		c.Missing = treatment
 		if treatment != Shared && treatment != Skip && (treatment < least || treatment > most) {
 			return fmt.Errorf("is %d, want Shared, Skip, or a status from %d to %d", treatment, least, most)
 		}
 		return nil
-	})
+	}
 }
 
 // Observer sets the function that gets the events.
-func (Options[C, Own]) Observer(observe func(telemetry.Event)) Option[C, Own] {
-	return NewOption("WithObserver", func(c *Config[C, Own]) error {
+func (Options[C, Own]) Observer(observe func(telemetry.Event)) (string, func(*Config[C, Own]) error) {
+	return "WithObserver", func(c *Config[C, Own]) error {
 		c.Observe = observe
-		return NotNil(observe != nil)
-	})
+		return option.NotNil(observe != nil)
+	}
 }
 
 // LeaseInContext makes LeaseFrom return the lease.
-func (Options[C, Own]) LeaseInContext() Option[C, Own] {
-	return NewOption("WithLeaseInContext", func(c *Config[C, Own]) error {
-		c.LeaseInContext = true
-		return nil
-	})
+func (Options[C, Own]) LeaseInContext() (string, func(*Config[C, Own]) error) {
+	return "WithLeaseInContext", option.Sets(func(c *Config[C, Own]) { c.LeaseInContext = true })
 }

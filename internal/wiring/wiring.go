@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/internal/machine"
+	"github.com/sluice-go/sluice/internal/option"
 )
 
 // NoLimit is the limit of a strategy that sees no reason for one, and the largest of all.
@@ -34,19 +34,23 @@ type Set map[string]any
 // Read checks options. The constructor and the options that it takes are in the errors.
 func Read(constructor string, opts []Option, takes ...string) (Set, error) {
 	set := Set{}
-	for _, o := range opts {
-		_, given := set[o.name]
-		switch {
-		case o.name == "":
-			return nil, fmt.Errorf("%s: zero Option; options are made by the With functions", constructor)
-		case given:
-			return nil, fmt.Errorf("%s: duplicate option %s", constructor, o.name)
-		case o.name != "machine" && !slices.Contains(takes, o.name):
-			return nil, fmt.Errorf("%s: unknown option %s; it takes %s", constructor, o.name, strings.Join(takes, ", "))
+	opts = slices.DeleteFunc(slices.Clone(opts), func(o Option) bool {
+		if o.name == "machine" {
+			set[o.name] = o.value
 		}
-		set[o.name] = o.value
+		return o.name == "machine"
+	})
+	if err := option.Apply(&set, opts, Option.split, takes); err != nil {
+		return nil, fmt.Errorf("%s: %w", constructor, err)
 	}
 	return set, nil
+}
+
+func (o Option) split() (string, func(*Set) error) {
+	if o.name == "" {
+		return "", nil
+	}
+	return o.name, option.Sets(func(s *Set) { (*s)[o.name] = o.value })
 }
 
 // Get is the value of an option.

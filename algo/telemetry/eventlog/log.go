@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/option"
 )
 
 // Log writes denials and failures to a structured log, at a bounded rate. Use its
@@ -66,16 +66,8 @@ func New(l *slog.Logger, opts ...Option) (*Log, error) {
 		return nil, errors.New("eventlog: New: the logger is nil")
 	}
 	c := config{interval: 10 * time.Second, keys: 256}
-	for i, o := range opts {
-		switch {
-		case o.apply == nil:
-			return nil, errors.New("eventlog: New: the zero Option is not an option")
-		case slices.ContainsFunc(opts[:i], func(p Option) bool { return p.name == o.name }):
-			return nil, errors.New("eventlog: New: duplicate option " + o.name)
-		}
-		if err := o.apply(&c); err != nil {
-			return nil, fmt.Errorf("eventlog: New: %s: %w", o.name, err)
-		}
+	if err := option.Apply(&c, opts, Option.split, nil); err != nil {
+		return nil, fmt.Errorf("eventlog: New: %w", err)
 	}
 	return &Log{
 		logger: l, start: time.Now(),

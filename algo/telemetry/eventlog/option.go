@@ -11,6 +11,8 @@ type Option struct {
 	apply func(*config) error
 }
 
+func (o Option) split() (string, func(*config) error) { return o.name, o.apply }
+
 type config struct {
 	interval time.Duration
 	keys     int

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/option"
 )
 
 // scope is the name of the meter.
@@ -37,6 +37,8 @@ type Option struct {
 	apply func(*Metrics) error
 }
 
+func (o Option) split() (string, func(*Metrics) error) { return o.name, o.apply }
+
 // MaxPolicies sets the number of policies that are counted separately, 1 to
 // 10000; further ones are "other". The default is 64.
 func MaxPolicies(n int) Option {
@@ -58,16 +60,8 @@ func New(provider metric.MeterProvider, opts ...Option) (*Metrics, error) {
 	m := &Metrics{most: 64, others: new(policy)}
 	m.others.name = "other"
 	m.byName.Store(&map[string]*policy{})
-	for i, o := range opts {
-		switch {
-		case o.apply == nil:
-			return nil, errors.New("otelmetrics: New: the zero Option is not an option")
-		case slices.ContainsFunc(opts[:i], func(p Option) bool { return p.name == o.name }):
-			return nil, errors.New("otelmetrics: New: duplicate option " + o.name)
-		}
-		if err := o.apply(m); err != nil {
-			return nil, fmt.Errorf("otelmetrics: New: %s: %w", o.name, err)
-		}
+	if err := option.Apply(m, opts, Option.split, nil); err != nil {
+		return nil, fmt.Errorf("otelmetrics: New: %w", err)
 	}
 	if err := m.instruments(provider.Meter(scope)); err != nil {
 		return nil, fmt.Errorf("otelmetrics: New: %w", err)
