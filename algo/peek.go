@@ -20,7 +20,8 @@ type Peeker interface {
 // and no offence. A [Chooser] and a [Wrapper] of one limiter are looked through.
 //
 // A limiter that is no [Peeker] is asked for 0 units. If it has less than n left, the answer
-// is a denial with its NextAfter, at least 1 s, as RetryAfter: an estimate.
+// is a denial with an estimate as RetryAfter, at least 1 s: its NextAfter if one unit is missing, or else
+// its ResetAfter.
 func Peek(ctx context.Context, l Limiter, key string, n int64) (d Decision, err error) {
 	if n < 0 {
 		return d, costError(n)
@@ -58,6 +59,9 @@ func peekForeign(ctx context.Context, l Limiter, key string, n int64) (Decision,
 		return d, nil
 	}
 	d.Allowed, d.Reason, d.RetryAfter = false, Quota, max(d.NextAfter, time.Second)
+	if n-d.Remaining > 1 {
+		d.RetryAfter = max(d.ResetAfter, d.RetryAfter)
+	}
 	if about := About(l); about.Unit == ConcurrentRequests {
 		d.Cause = cause.Limit
 		if about.Shared || key == "" {

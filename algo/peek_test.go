@@ -33,7 +33,9 @@ func TestW4_PeekOfForeignLimiters(t *testing.T) {
 		lease = acquireAll(t, first, algo.Request{Limiter: short, N: 10})
 		require.Equal(t, 18*time.Minute, lease.RetryAfter, "10 units, not one")
 		lease = acquireAll(t, first, algo.Request{Limiter: limiterFunc(short.Limiter.Acquire), N: 10})
-		require.Equal(t, 6*time.Minute, lease.RetryAfter, "an estimate of one that is no Peeker: its next unit")
+		require.Equal(t, 18*time.Minute, lease.RetryAfter, "of one that is no Peeker, when it is full")
+		lease = acquireAll(t, first, algo.Request{Limiter: limiterFunc(short.Limiter.Acquire), N: 8})
+		require.Equal(t, 6*time.Minute, lease.RetryAfter, "its next unit")
 		require.Empty(t, short.charges)
 
 		shaped := &foreign{Limiter: bucket(algo.PerHour(10), algo.MaxWait(time.Hour))}

@@ -12,7 +12,7 @@ import (
 // where it would have denied or delayed, RetryAfter is how long it would have put the request off.
 //
 // A middleware or interceptor without an observer logs once that nothing shows the decisions, with
-// the code algo.trial_unobserved. It does not find an l in the function of a [ByKey] that does not list it.
+// the code algo.trial_unobserved: of an l in the function of a [ByKey] that does not list it, once that would deny.
 //
 // If l fails, the request is admitted with SourceTrial and no limit; only a negative cost stays an
 // error. The lease is the lease of l. An in-flight limit delays requests in its queue even on trial. It

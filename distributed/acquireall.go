@@ -40,7 +40,7 @@ func (l *Limiter) acquireAll(ctx context.Context, reqs []algo.Request, leases []
 	l.store.registry.start()
 	g := newGroup(l.store, reqs, op)
 	if !g.here(leases) && !g.remote(ctx, leases) {
-		fallbackAll(ctx, reqs, leases, op)
+		fallbackAll(ctx, reqs, leases, op == opPeekAll)
 	}
 	return nil
 }
@@ -118,10 +118,8 @@ func (g *group) here(leases []algo.Lease) bool {
 // peeks.
 func (g *group) giveBack(leases []algo.Lease) {
 	for i := range leases {
-		if d := leases[i].Decision; d.Allowed {
-			leases[i].Release(algo.Canceled)
-			d.Remaining = min(d.Remaining+g.parts[i].N, d.Limit)
-			leases[i] = algo.Lease{Decision: d}
+		if leases[i].Allowed {
+			undo(&leases[i], g.parts[i].N)
 		}
 	}
 }
@@ -214,7 +212,9 @@ func (g *group) answer(r *remote.Request, leases []algo.Lease) (all, ok bool) {
 		}
 		d.Source = algo.SourceRemote
 		p.limiter.blame(d, p.Key)
-		p.limiter.fallback.follow(p.Key, d)
+		if g.op == opAcquireAll {
+			p.limiter.fallback.follow(p.Key, d)
+		}
 		p.fill(r, handles[i], d, all)
 		switch {
 		case !all || g.op != opAcquireAll:
@@ -261,9 +261,7 @@ func (g *group) explain(r *remote.Request) (decisions []algo.Decision, handles [
 		all = all && d.Allowed && r.Answer(i).Flag() != flagWrongType
 	}
 	for i := 0; i < len(g.parts) && !all; i++ {
-		was, d := decisions[i], &decisions[i]
-		*d, _ = g.parts[i].limit.explain(r.Answer(i), 0)
-		d.Allowed, d.Reason, d.Cause, d.Delay, d.RetryAfter = was.Allowed, was.Reason, was.Cause, was.Delay, was.RetryAfter
+		decisions[i] = uncharged(decisions[i], g.parts[i].limit, r.Answer(i))
 	}
 	return decisions, handles, all
 }

@@ -75,24 +75,40 @@ func (b *Ban) Acquire(ctx context.Context, key string, n int64) (lease algo.Leas
 	if n < 0 || key == "" || l.isClosed() { // the empty key is shared by all callers
 		return l.Acquire(ctx, key, n)
 	}
-	l.store.registry.start()
-	record := b.record(key)
-	known, fresh := l.store.denied.banned(record)
-	if fresh {
-		lease.Decision = b.denial(known, algo.SourceDenyCache)
-		return lease, nil
+	b.decide(call{ctx: ctx, key: key, redisKey: l.redisKey(key), n: n, limit: l.load()}, &lease)
+	return lease, nil
+}
+
+// Peek returns the answer of Acquire, and counts and charges nothing: before the denial that
+// causes a ban it is the limit's.
+func (b *Ban) Peek(ctx context.Context, key string, n int64) (algo.Decision, error) {
+	l := b.limiter
+	if n < 0 || key == "" || l.isClosed() {
+		return l.Peek(ctx, key, n)
 	}
-	switch c := (call{ctx: ctx, key: key, redisKey: l.redisKey(key), n: n, limit: l.load()}); {
-	case b.remote(c, record, &lease):
+	var lease algo.Lease
+	b.decide(call{ctx: ctx, key: key, redisKey: l.redisKey(key), n: n, limit: l.load(), look: true}, &lease)
+	return lease.Decision, nil
+}
+
+// decide answers a call.
+func (b *Ban) decide(c call, lease *algo.Lease) {
+	l := b.limiter
+	l.store.registry.start()
+	record := b.record(c.key)
+	known, fresh := l.store.denied.banned(record)
+	switch {
+	case fresh:
+		lease.Decision = b.denial(known, algo.SourceDenyCache)
+	case b.remote(c, record, lease):
 		if known > 0 && lease.Reason != algo.Banned { // lifted
 			l.store.denied.drop(record)
 		}
 	case known > 0:
 		lease.Decision = b.denial(known, algo.SourceFallback)
 	default:
-		l.fallback.acquire(ctx, &lease, key, n)
+		l.fallback.acquire(c, lease)
 	}
-	return lease, nil
 }
 
 // remote lets Redis decide. It reports false if there is no answer.
@@ -101,11 +117,11 @@ func (b *Ban) remote(c call, record string, lease *algo.Lease) bool {
 	c.corrections = l.store.denied.corrections(c.redisKey)
 	lifted := l.store.denied.corrections(record)
 	ban := b.args
-	if algo.IsTentative(c.ctx) {
+	if c.look || algo.IsTentative(c.ctx) {
 		ban[1] = 0
 	}
-	r := b.request(c.limit, c.redisKey, record, c.limit.acquireArgs(c.key, c.n), ban)
-	r.Name, r.Limit, r.N, r.Undo = l.name, c.limit, c.n, (*banUndo)(b)
+	r := b.request(c.limit, c.redisKey, record, c.args(0), ban)
+	r.Name, r.Limit, r.N, r.Undo = l.name, c.limit, c.charge(0), (*banUndo)(b)
 	if !l.store.remote.Do(c.ctx, r) {
 		return false
 	}

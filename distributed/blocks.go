@@ -88,7 +88,7 @@ func (b *blocks) spend(lease *algo.Lease, key string, n int64) bool {
 
 // fillable returns the block that a call may fill, nil if it must stay exact.
 func (b *blocks) fillable(c call) *block {
-	if b == nil || c.n == 0 {
+	if b == nil || c.charge(0) == 0 {
 		return nil
 	}
 	if g, ok := c.limit.(*bucket); !ok || g.MaxWait > 0 || c.n > g.MaxCost {

@@ -45,16 +45,18 @@ func (f *fallback) tooSmall(of instances) bool {
 
 // acquire decides without Redis. A caller that has left while Redis answers is denied, by
 // every policy: otherwise each client had a second limit, for leaving.
-func (f *fallback) acquire(ctx context.Context, lease *algo.Lease, key string, n int64) {
-	lim, store := f.limiter.load(), f.limiter.store
+func (f *fallback) acquire(c call, lease *algo.Lease) {
+	lim, key, n, store := c.limit, c.key, c.n, f.limiter.store
 	quota := lim.describe().Quota
-	switch left := remote.HasLeft(ctx) && !store.remote.Node(f.limiter.redisKey(key)).Away(); {
+	switch left := remote.HasLeft(c.ctx) && !store.remote.Node(c.redisKey).Away(); {
 	case left || store.fallback == FallbackDeny:
 		f.deny(lease, lim, key, n)
 	case store.fallback == FallbackAllow:
 		lease.Decision = algo.Decision{Allowed: true, Limit: quota, Remaining: quota}
+	case c.look:
+		lease.Decision, _ = algo.Peek(c.ctx, *f.local.Load(), key, possible(n, lim.maxCost()))
 	default:
-		*lease, _ = (*f.local.Load()).Acquire(ctx, key, possible(n, lim.maxCost())) // the only error is a negative n
+		*lease, _ = (*f.local.Load()).Acquire(c.ctx, key, possible(n, lim.maxCost())) // the only error is a negative n
 	}
 	if n > lim.maxCost() {
 		*lease = algo.Lease{Decision: algo.Decision{
@@ -97,15 +99,20 @@ func (f *fallback) follow(key string, d *algo.Decision) {
 	}
 }
 
-// fallbackAll decides all or nothing without Redis.
-func fallbackAll(ctx context.Context, reqs []algo.Request, leases []algo.Lease, op int64) {
+// fallbackAll decides all or nothing without Redis, or only looks.
+func fallbackAll(ctx context.Context, reqs []algo.Request, leases []algo.Lease, look bool) {
 	all := true
 	for i, r := range reqs {
-		l := r.Limiter.(*Limiter)
-		l.fallback.acquire(ctx, &leases[i], r.Key, r.N)
+		l, n := r.Limiter.(*Limiter), r.N
+		for _, before := range reqs[:i] {
+			if look && before.Limiter == r.Limiter && before.Key == r.Key {
+				n += min(before.N, math.MaxInt64-n)
+			}
+		}
+		l.fallback.acquire(call{ctx: ctx, key: r.Key, redisKey: l.redisKey(r.Key), n: n, limit: l.load(), look: look}, &leases[i])
 		all = all && leases[i].Allowed
 	}
-	if all && op == opAcquireAll {
+	if all || look {
 		return
 	}
 	for i := len(leases) - 1; i >= 0; i-- {

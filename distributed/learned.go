@@ -65,35 +65,56 @@ func (s *Store) Learned(name string, start algo.Rate) (*Learned, error) {
 
 // Acquire admits n units if the learned rate allows the call to start now; see
 // [learn.Limit.Acquire]. The error is [algo.ErrCost] for a negative n, or [ErrClosed].
-func (l *Learned) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
+func (l *Learned) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
+	d, answered, err := l.ask(ctx, key, n, n)
+	switch {
+	case err != nil:
+	case !answered:
+		lease, err = l.local().Acquire(ctx, key, n)
+		lease.Source = algo.SourceFallback
+	case n == 0 || !d.Allowed:
+		lease.Decision = d
+	default:
+		d.Remaining = 0
+		lease = algo.NewLease(d, (*learnedLeases)(l), algo.Handle{Key: key, N: n})
+	}
+	return lease, err
+}
+
+// Peek returns the answer of Acquire, and starts no call.
+func (l *Learned) Peek(ctx context.Context, key string, n int64) (algo.Decision, error) {
+	d, answered, err := l.ask(ctx, key, n, 0)
+	if err == nil && !answered {
+		d, err = l.local().Peek(ctx, key, n)
+		d.Source = algo.SourceFallback
+	}
+	return d, err
+}
+
+// About states no quota, because it is learned.
+func (l *Learned) About() algo.Description { return algo.Description{NeedsRelease: true, Remote: true} }
+
+// ask returns the answer for n units, of which it charges all or none, and whether there is one.
+func (l *Learned) ask(ctx context.Context, key string, n, charge int64) (d algo.Decision, answered bool, err error) {
 	if n < 0 {
-		return algo.Lease{}, fmt.Errorf("distributed: learned limit %q: %w: n is %d, want 0 or more", l.name, algo.ErrCost, n)
+		return d, false, fmt.Errorf("distributed: learned limit %q: %w: n is %d, want 0 or more", l.name, algo.ErrCost, n)
 	}
 	if l.store.remote.Closed() {
-		return algo.Lease{}, ErrClosed
+		return d, false, ErrClosed
 	}
 	l.store.registry.start()
-	d := algo.Decision{Allowed: true, Limit: 1, Source: algo.SourceRemote}
-	kept := l.wait(key)
-	ahead, ok := kept, true
-	if kept <= 0 {
-		ahead, ok = l.do(ctx, key, remote.Args{opAcquire, n})
+	ahead, answered := l.wait(key), true
+	if ahead <= 0 {
+		ahead, answered = l.do(ctx, key, remote.Args{opAcquire, charge})
 	}
+	d = algo.Decision{Allowed: true, Limit: 1, Source: algo.SourceRemote, NextAfter: ahead, ResetAfter: ahead}
 	switch {
-	case !ok:
-		lease, err := l.local().Acquire(ctx, key, n)
-		lease.Source = algo.SourceFallback
-		return lease, err
-	case n == 0:
-		if d.NextAfter, d.ResetAfter = ahead, ahead; ahead == 0 {
-			d.Remaining = 1
-		}
-	case ahead > 0:
-		d.Allowed, d.Reason, d.RetryAfter, d.NextAfter, d.ResetAfter = false, algo.Quota, ahead, ahead, ahead
-	default:
-		return algo.NewLease(d, (*learnedLeases)(l), algo.Handle{Key: key, N: n}), nil
+	case ahead == 0:
+		d.Remaining = 1
+	case n > 0:
+		d.Allowed, d.Reason, d.RetryAfter = false, algo.Quota, ahead
 	}
-	return algo.NewLease(d, nil, algo.Handle{}), nil
+	return d, answered, nil
 }
 
 // Answered learns from the answer to a call of key, and returns when Redis has it.

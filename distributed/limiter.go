@@ -53,24 +53,29 @@ func (l *Limiter) redisKey(key string) string { return remote.Key(l.store.prefix
 // with the Reason Overload: a caller that has left is no outage. The error is [algo.ErrCost]
 // for a negative n, or [ErrClosed].
 func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
-	if n < 0 {
-		return lease, l.errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
-	}
-	if l.isClosed() {
-		return lease, ErrClosed
-	}
-	l.store.registry.start()
-	if l.blocks.spend(&lease, key, n) {
-		return lease, nil
+	if err = l.usable(n); err != nil || l.blocks.spend(&lease, key, n) {
+		return lease, err
 	}
 	c := call{ctx: ctx, key: key, redisKey: l.redisKey(key), n: n, limit: l.load()}
 	if l.store.denied.denies(&lease.Decision, c.limit, c.redisKey, n) {
 		return lease, nil
 	}
 	if !l.remote(c, &lease) {
-		l.fallback.acquire(ctx, &lease, key, n)
+		l.fallback.acquire(c, &lease)
 	}
 	return lease, nil
+}
+
+// usable reports a negative n and a closed limit, and counts the instances from the first call on.
+func (l *Limiter) usable(n int64) error {
+	switch {
+	case n < 0:
+		return l.errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
+	case l.isClosed():
+		return ErrClosed
+	}
+	l.store.registry.start()
+	return nil
 }
 
 // Close returns unspent blocks and frees the memory and the name of the limit in this
@@ -105,6 +110,7 @@ type call struct {
 	redisKey string
 	n        int64
 	limit    limit
+	look     bool // charges nothing
 
 	corrections uint64 // of the key, before the request
 }
@@ -128,8 +134,8 @@ func (l *Limiter) remote(c call, lease *algo.Lease) bool {
 // ask asks whether c.n + extra units fit, and returns the answered request, or
 // nil if there is no answer.
 func (l *Limiter) ask(c call, extra int64) *remote.Request {
-	r := remote.NewRequest(c.limit.script(), c.redisKey, c.limit.acquireArgs(c.key, c.n+extra))
-	r.Name, r.Limit, r.N, r.Undo = l.name, c.limit, c.n+extra, (*releaser)(l)
+	r := remote.NewRequest(c.limit.script(), c.redisKey, c.args(extra))
+	r.Name, r.Limit, r.N, r.Undo = l.name, c.limit, c.charge(extra), (*releaser)(l)
 	if !l.store.remote.Do(c.ctx, r) {
 		return nil
 	}
@@ -148,6 +154,10 @@ func (l *Limiter) ask(c call, extra int64) *remote.Request {
 // fillLease turns the reply into a lease on c.n units, and returns the handle of all units
 // that were charged.
 func (l *Limiter) fillLease(lease *algo.Lease, r *remote.Request, c call) algo.Handle {
+	if c.look {
+		lease.Decision = l.looked(r, c)
+		return algo.Handle{}
+	}
 	d, h := c.limit.explain(r.Answer(0), r.N)
 	d.Source = algo.SourceRemote
 	l.blame(&d, c.key)

@@ -108,13 +108,23 @@ func (p *portion) keep() map[string]time.Time {
 func (p *portion) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
 	lease, err := p.Limiter.Acquire(ctx, key, n)
 	if err == nil && lease.Reason == algo.Never {
-		return p.save(ctx, key, n)
+		return p.save(ctx, key, n, false)
 	}
 	return lease, err
 }
 
-// save admits n units, more than the part, if the key has saved them.
-func (p *portion) save(ctx context.Context, key string, n int64) (algo.Lease, error) {
+// Peek answers as Acquire does, and saves nothing.
+func (p *portion) Peek(ctx context.Context, key string, n int64) (algo.Decision, error) {
+	d, err := algo.Peek(ctx, p.Limiter, key, n)
+	if err == nil && d.Reason == algo.Never {
+		lease, err := p.save(ctx, key, n, true)
+		return lease.Decision, err
+	}
+	return d, err
+}
+
+// save admits n units, more than the part, if the key has saved them. A look changes nothing.
+func (p *portion) save(ctx context.Context, key string, n int64, look bool) (algo.Lease, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	held, err := p.Limiter.Acquire(ctx, key, 0)
@@ -128,10 +138,15 @@ func (p *portion) save(ctx context.Context, key string, n int64) (algo.Lease, er
 	}
 	needs := time.Duration(min(float64(n-p.held)*p.each, float64(algo.Forever)))
 	if wait := max(needs-now.Sub(since), held.ResetAfter); wait > 0 {
-		p.note(key, since)
+		if !look {
+			p.note(key, since)
+		}
 		d := held.Decision
 		d.Allowed, d.Reason, d.Cause, d.RetryAfter = false, algo.Overload, cause.Store, wait
 		return algo.NewLease(d, nil, algo.Handle{}), nil
+	}
+	if look {
+		return algo.Lease{Decision: held.Decision}, nil
 	}
 	delete(p.saving, key)
 	part, err := p.Limiter.Acquire(ctx, key, held.Limit)

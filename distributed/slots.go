@@ -119,19 +119,31 @@ func (s *slots) renewOne(id int64) {
 func (s *slots) Acquire(_ context.Context, key string, n int64) (algo.Lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	d := s.look(key, n)
+	if !d.Allowed {
+		return algo.Lease{Decision: d}, nil
+	}
+	s.count(key, n)
+	d.Remaining = max(d.Remaining-n, 0)
+	return algo.NewLease(d, (*localSlot)(s), algo.Handle{Key: key, N: n}), nil
+}
+
+// Peek answers as Acquire does, and takes no slot.
+func (s *slots) Peek(_ context.Context, key string, n int64) (algo.Decision, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.look(key, n), nil
+}
+
+// look is the answer for n units. The caller holds s.mu.
+func (s *slots) look(key string, n int64) algo.Decision {
 	inFlight := s.counts[key]
-	d := algo.Decision{Limit: s.share, Allowed: true}
+	d := algo.Decision{Limit: s.share, Allowed: true, Remaining: max(s.share-inFlight, 0)}
 	if n > 0 && inFlight > 0 && inFlight+n > s.share {
 		d.Allowed, d.Reason, d.Cause, d.RetryAfter = false, algo.Quota, cause.Limit, time.Second
 		s.limiter.blame(&d, key)
-		n = 0
 	}
-	s.count(key, n)
-	d.Remaining = max(s.share-inFlight-n, 0)
-	if !d.Allowed {
-		return algo.NewLease(d, nil, algo.Handle{}), nil
-	}
-	return algo.NewLease(d, (*localSlot)(s), algo.Handle{Key: key, N: n}), nil
+	return d
 }
 
 func (s *slots) resize(share int64) {

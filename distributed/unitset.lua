@@ -18,6 +18,7 @@
 --                       id  d = the units of the lease before; in a log those keep their instants
 --            3 reset
 --            4 ban      a = how long
+--            7 peek     as acquire, but charges nothing
 --            5 renew    a = time to live  id  d = all units of the lease; if it is missing it
 --                       is put back
 -- reply    now, then five integers for each key: units held before; when one unit
@@ -215,11 +216,12 @@ for i = 1, #KEYS do
   end
   if flag == WRONG_TYPE or (flag == BANNED and op ~= 3 and op ~= 4) then
     count = 0
-  elseif op == 0 then
+  elseif op == 0 or op == 7 then
     local after = count
     if count + c <= b then
-      flag, after = ADMITTED, count + c
-      if c > 0 then
+      flag = ADMITTED
+      if c > 0 and op == 0 then
+        after = count + c
         add(key, id, c, c, a, mark)
       end
     else

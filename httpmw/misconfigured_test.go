@@ -2,6 +2,7 @@ package httpmw_test
 
 import (
 	"bytes"
+	"context"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -70,6 +71,21 @@ func TestMisconfigurationIsLogged(t *testing.T) {
 		"on":                     {func() func(http.Handler) http.Handler { return httpmw.Limit(switched(true), keyfunc.Global(), users) }, "", false},
 		"on trial, not observed": {func() func(http.Handler) http.Handler {
 			return httpmw.Limit(algo.All(bucket(t, algo.PerHour(10)), shadow()), keyfunc.Global(), users)
+		}, trial, false},
+		"on trial, unlisted by ByKey": {func() func(http.Handler) http.Handler {
+			l := algo.Shadow(bucket(t, algo.PerHour(10)))
+			return httpmw.Limit(algo.ByKey(func(context.Context, string) algo.Limiter { return l }), keyfunc.Global(), users)
+		}, trial, false},
+		"on trial, unlisted, observed": {func() func(http.Handler) http.Handler {
+			l := algo.Shadow(bucket(t, algo.PerHour(10)))
+			return httpmw.Limit(algo.ByKey(func(context.Context, string) algo.Limiter { return l }), keyfunc.Global(), users, observed)
+		}, "", false},
+		"on trial, unlisted, one of two policies": {func() func(http.Handler) http.Handler {
+			l := algo.Shadow(bucket(t, algo.PerHour(10)))
+			return httpmw.Limits([]httpmw.Policy{
+				{Limiter: bucket(t, algo.PerHour(1e6)), Key: keyfunc.Global(), Name: "all"},
+				{Limiter: algo.ByKey(func(context.Context, string) algo.Limiter { return algo.All(l) }), Key: keyfunc.Global(), Name: "users"},
+			})
 		}, trial, false},
 		"on trial, observed": {func() func(http.Handler) http.Handler {
 			return httpmw.Limit(shadow(), keyfunc.Global(), users, observed)

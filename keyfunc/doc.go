@@ -57,8 +57,8 @@
 // that resets or bans them, [Hash] identifies keys in logs. Keys are not secret, except as
 // [Secret] says.
 //
-// A header and a host with the same value give the same key: to keep them apart in one limiter,
-// join each with a constant of its own.
+// A header, a host and a service of gRPC with the same value give the same key, also as two limits of one
+// name in a store: to keep them apart in one limiter, Join each, alone or with a constant of its own.
 //
 // A missing identity is [ErrNoKey], and the middleware decides. A client can omit any header, so
 // such a request must not be unlimited.

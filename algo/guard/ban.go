@@ -19,7 +19,7 @@ import (
 // ignore Retry-After, and against guessing attacks.
 //
 // A key is banned after a given number of quota denials within one period, counted from the first
-// of them. While a key is banned, every request of any cost, and every peek, is denied with the Reason
+// of them. While a key is banned, every request of any cost, and every look, is denied with the Reason
 // [algo.Banned] and the rest of the ban as RetryAfter; the limiter is not called. These denials do
 // not count, so a ban ends however often the caller retries. Bans of the limiter itself, denials
 // for overload, or for a cost that never fits, do not count either, nor do looks and requests that
@@ -100,7 +100,8 @@ func (b *Ban) Acquire(ctx context.Context, key string, n int64) (lease algo.Leas
 	return lease, err
 }
 
-// Peek answers as Acquire does, and counts nothing.
+// Peek returns the answer of Acquire, and counts nothing: before the denial that causes a ban it is
+// the limiter's.
 func (b *Ban) Peek(ctx context.Context, key string, n int64) (algo.Decision, error) {
 	if left := b.Banned(key); left > 0 && n >= 0 {
 		return b.denial(left), nil

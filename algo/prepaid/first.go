@@ -14,7 +14,8 @@ import (
 //	credits := prepaid.NewCredits()
 //	limit := prepaid.First(plan, credits)
 //
-// A request may be split: the plan pays with its remaining units, credits pay the rest. If both
+// A request may be split: the plan pays with its remaining units, credits pay the rest; all that they can
+// where the plan is a marker (package marker) that has its units in several buckets. If both
 // together do not suffice, nothing is charged. Refunded units return to their source, credits
 // first. A settlement above the request is charged to what the plan has left, then to the
 // credits, below zero if need be, which the next top-up pays. A key whose local balance is 0 is
@@ -139,7 +140,7 @@ func add(d *algo.Decision, balance int64) {
 // split charges n units, which the plan has denied, to credits as far as the plan lacks them.
 // It is final unless others have spent meanwhile.
 func (c *call) split(n int64, denied algo.Lease) (lease algo.Lease, final bool, err error) {
-	lacks := n - max(denied.Remaining, 0)
+	lacks := lacks(n, &denied.Decision)
 	paid, units, err := c.pay(lacks)
 	if err != nil || units == 0 {
 		return denied, true, nil
@@ -159,11 +160,28 @@ func (c *call) split(n int64, denied algo.Lease) (lease algo.Lease, final bool, 
 	}
 	add(&d, balance)
 	if units < n && !planned.Allowed {
+		if units == lacks && inPieces(n-units, &planned.Decision) {
+			paid.Release(algo.Canceled)
+			denied.Remaining = 0
+			return c.split(n, denied)
+		}
 		return algo.NewLease(d, nil, algo.Handle{}), units < lacks, nil
 	}
 	d.Allowed, d.Reason, d.Cause, d.RetryAfter = true, algo.Admitted, 0, 0
 	d.Source, d.Delay, d.Remaining = max(d.Source, paid.Source), max(d.Delay, paid.Delay), d.Remaining-units
 	return newCharge(*c, d, planned, paid, n-units, units, 0), true, nil
+}
+
+// inPieces reports whether a plan denies n units that it has: a marker's are in several buckets, of
+// which one pays a request.
+func inPieces(n int64, denied *algo.Decision) bool { return !denied.Allowed && denied.Remaining >= n }
+
+// lacks is what credits have to pay of n units that a plan denied: all if the plan has them in pieces.
+func lacks(n int64, denied *algo.Decision) int64 {
+	if inPieces(n, denied) {
+		return n
+	}
+	return n - max(denied.Remaining, 0)
 }
 
 // pay charges at most n units to credits, all that they have.
@@ -191,8 +209,11 @@ func (f *first) Peek(ctx context.Context, key string, n int64) (algo.Decision, e
 		return d, err
 	}
 	balance := c.balance()
-	if paid := min(n-max(d.Remaining, 0), balance); !d.Allowed && paid > 0 {
+	if paid := min(lacks(n, &d), balance); !d.Allowed && paid > 0 {
 		d, err = algo.Peek(ctx, c.plan, key, n-paid)
+		if all := min(n, balance); inPieces(n-paid, &d) && all > paid {
+			d, err = algo.Peek(ctx, c.plan, key, n-all)
+		}
 	}
 	add(&d, balance)
 	return d, err

@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/algotest"
 	"github.com/sluice-go/sluice/algo/guard"
+	"github.com/sluice-go/sluice/algo/marker"
 	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/internal/cases"
@@ -434,5 +435,41 @@ func TestFirstSettlesToThePlanFirst(t *testing.T) {
 		lease.Settle(4)
 		require.EqualValues(t, 20, credits.Balance("a"))
 		require.EqualValues(t, 6, peek(t, plan, "a").Remaining)
+	}
+}
+
+// A marker has units in several buckets, of which one pays a request. What it cannot pay in one piece
+// is not impossible: credits pay all of it, or as much as they have.
+func TestFirstOverAMarker(t *testing.T) {
+	for _, c := range []struct{ spent, n, topUp, paid int64 }{
+		{0, 4, 20, 0}, // the plan has 2 and 4
+		{0, 5, 20, 5},
+		{0, 5, 3, 3}, // and the plan 2
+		{1, 5, 20, 5},
+		{1, 6, 20, 6}, // 1 beyond both, and 5 are in two buckets
+		{1, 6, 3, 3},
+		{2, 7, 20, 3},
+		{0, 9, 4, 0}, // both together do not suffice
+		{0, 9, 5, 5},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			plan := marker.Limit(algo.Must(marker.NewSRTCM(algo.PerHour(4), 2, 4)), marker.Yellow)
+			credits := prepaid.NewCredits()
+			require.NoError(t, credits.TopUp("k", c.topUp))
+			for range c.spent {
+				must(t, plan, "k", 1)
+			}
+			l := prepaid.First(plan, credits)
+			before := algo.Must(algo.Peek(t.Context(), plan, "k", 0)).Remaining
+			look := algo.Must(algo.Peek(t.Context(), l, "k", c.n))
+			lease := must(t, l, "k", c.n)
+			pays := c.paid > 0 || c.n <= 4
+			require.Equal(t, pays, lease.Allowed, "%+v", c)
+			require.Equal(t, pays, look.Allowed, "%+v", c)
+			require.Equal(t, c.topUp-c.paid, credits.Balance("k"), "%+v", c)
+			lease.Release(algo.Canceled)
+			require.Equal(t, c.topUp, credits.Balance("k"), "%+v", c)
+			require.Equal(t, before, algo.Must(algo.Peek(t.Context(), plan, "k", 0)).Remaining, "%+v", c)
+		})
 	}
 }

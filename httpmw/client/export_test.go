@@ -2,5 +2,5 @@ package client
 
 import "time"
 
-// WaitUntilMore is the wait that a RateLimit field asks for.
-func WaitUntilMore(field string) time.Duration { return waitUntilMore([]string{field}) }
+// WaitUntilMore is the wait that the lines of a RateLimit field ask for.
+func WaitUntilMore(lines ...string) time.Duration { return waitUntilMore(lines) }

@@ -33,8 +33,7 @@ func QuotaWait(resp *http.Response) (d time.Duration) {
 
 // fromCache reports whether a cache has kept the answer for a time.
 func fromCache(h http.Header) bool {
-	age := h.Get("Age")
-	return age != "" && age != "0"
+	return strings.Trim(h.Get("Age"), "0") != ""
 }
 
 // clockOf reads the server's clock: the Date of an answer, or without one this process' clock.
@@ -99,8 +98,21 @@ const maxField = 4096
 var forms = [...]struct{ left, seconds string }{{"r", "t"}, {"a", "w"}, {"remaining", "reset"}}
 
 // waitUntilMore is the longest time until more in the RateLimit fields of the limits of which nothing
-// remains. A field that is not well-formed is ignored as a whole.
+// remains. Lines that are not well-formed together, as those of several drafts, are read one by one.
 func waitUntilMore(lines []string) (d time.Duration) {
+	if total(lines) > maxField {
+		return 0
+	}
+	d, well := wellFormed(lines)
+	for i := 0; !well && i < len(lines); i++ {
+		one, _ := wellFormed(lines[i : i+1])
+		d = max(d, one)
+	}
+	return d
+}
+
+// wellFormed is the wait of a list or of a dictionary, 0 and false if lines are neither.
+func wellFormed(lines []string) (d time.Duration, well bool) {
 	read := func(p parameters) {
 		for _, form := range forms {
 			if left, ok := p[form.left]; ok {
@@ -112,15 +124,14 @@ func waitUntilMore(lines []string) (d time.Duration) {
 		}
 	}
 	if readList(lines, read) {
-		return d
+		return d, true
 	}
 	d = 0
-	if total(lines) <= maxField {
-		if all, well := structured(strings.Join(lines, ",")).dictionary(); well {
-			read(all)
-		}
+	all, well := structured(strings.Join(lines, ",")).dictionary()
+	if well {
+		read(all)
 	}
-	return d
+	return d, well
 }
 
 // readList calls each for every member of a list that is not too long. It is false if the list is

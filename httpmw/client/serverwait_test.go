@@ -37,9 +37,10 @@ func TestWaitUntilMore(t *testing.T) {
 		`"a";r;t=7`:                  0,
 		`"a";r=0;t=999999999999999`:  serverwait.Longest,
 		`"a";r=0;t=9999999999999999`: 0,
-		`a;r=0;t=7`:                  0,
+		`a;r=0;t=7`:                  7 * time.Second,
 		`("a");r=0;t=7`:              0,
-		`"a";r=0;t=7, b;r=1`:         0,
+		`"a";r=0;t=7, b;r=1`:         7 * time.Second,
+		`?1;r=0;t=7`:                 0,
 		`"a";r=0;t=7,`:               0,
 		`"a;r=0;t=7`:                 0,
 		`"é";r=0;t=7`:                0,
@@ -47,6 +48,23 @@ func TestWaitUntilMore(t *testing.T) {
 		strings.Repeat(`"a";r=0;t=7,`, 1000) + `"a"`: 0,
 	} {
 		require.Equal(t, want, client.WaitUntilMore(field), "%.80q", field)
+	}
+}
+
+// Lines of servers and proxies that speak different drafts do not hide one another.
+func TestWaitUntilMoreOnSeveralLines(t *testing.T) {
+	for _, c := range []struct {
+		lines []string
+		want  time.Duration
+	}{
+		{[]string{`"a";r=0;t=7`, `b;r=0;t=9`}, 9 * time.Second},
+		{[]string{`limit=10, remaining=0, reset=9`, `"a";r=0;t=7`}, 9 * time.Second},
+		{[]string{`"a";r=0;t=7`, `limit=10, remaining=5, reset=9`}, 7 * time.Second},
+		{[]string{`limit=10`, `remaining=0, reset=9`}, 9 * time.Second},
+		{[]string{`"a";r=0;t=7`, `"a`}, 7 * time.Second},
+		{[]string{`"a";r=0;t=7`, strings.Repeat("a", 4096)}, 0},
+	} {
+		require.Equal(t, c.want, client.WaitUntilMore(c.lines...), "%.80q", c.lines)
 	}
 }
 
@@ -290,9 +308,12 @@ func TestTransportHeedsTheServerUnlimited(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.Equal(t, 7*time.Second, time.Since(start))
+		_, err := tr.RoundTrip(outgoing(t.Context(), "http://A/"))
+		require.NoError(t, err)
+		require.Equal(t, 14*time.Second, time.Since(start), "one host in any case")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := tr.RoundTrip(outgoing(ctx, "http://a/"))
+		_, err = tr.RoundTrip(outgoing(ctx, "http://a/"))
 		require.ErrorIs(t, err, algo.ErrWait)
 	})
 }
@@ -310,6 +331,7 @@ func TestAnswersFromACache(t *testing.T) {
 		{200, "30", []string{"X-Ratelimit-Remaining", "0", "X-Ratelimit-Reset", "3600"}, false},
 		{404, "30", []string{"X-Ratelimit-Remaining", "0", "X-Ratelimit-Reset", "3600"}, false},
 		{200, "0", []string{"Ratelimit", `"a";r=0;t=3600`}, true},
+		{200, "00", []string{"Ratelimit", `"a";r=0;t=3600`}, true},
 		{200, "", []string{"X-Ratelimit-Remaining", "0", "X-Ratelimit-Reset", "3600"}, true},
 		{429, "30", []string{"Retry-After", "3600"}, true},
 	} {

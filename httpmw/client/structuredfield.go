@@ -10,14 +10,14 @@ type structured string
 // out.
 type parameters map[string]int64
 
-// items reads a list of strings and integers with their parameters, and calls each for every
+// items reads a list of strings, tokens and integers with their parameters, and calls each for every
 // member, of which an integer is the parameter q. It is false if the list is not well-formed, or has a
 // member of another type.
 func (s structured) items(each func(parameters)) bool {
 	return s.list(func() bool {
-		quoted := s[0] == '"'
+		named := strings.ContainsRune(`"*`+lower+upper, rune(s[0]))
 		n, integer, ok := s.value()
-		if !ok || !quoted && !integer {
+		if !ok || !named && !integer {
 			return false
 		}
 		params, ok := s.parameters()

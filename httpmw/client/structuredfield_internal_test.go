@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// library reads a list of strings by another implementation.
+// library reads a list of strings and tokens by another implementation.
 func library(text string) (all []parameters, well bool) {
 	list, err := httpsfv.UnmarshalList([]string{text})
 	if err != nil {
@@ -20,7 +20,9 @@ func library(text string) (all []parameters, well bool) {
 			return nil, false
 		}
 		n, isInteger := item.Value.(int64)
-		if _, isString := item.Value.(string); !isString && !isInteger {
+		switch item.Value.(type) {
+		case string, httpsfv.Token, int64:
+		default:
 			return nil, false
 		}
 		params := parameters{}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -125,7 +126,7 @@ func (t *transport) admit(r *http.Request, lease *algo.Lease) (pacing.Call, erro
 // placeAndCost finds the place of a request, and its cost unless that is 1.
 func (t *transport) placeAndCost(r *http.Request, cost *int64) (place serverwait.Place, err error) {
 	if r.URL != nil {
-		place.Host = r.URL.Host
+		place.Host = strings.ToLower(r.URL.Host)
 	}
 	if place.Key, err = t.key(r); err != nil {
 		return serverwait.Place{Host: place.Host}, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/cause"
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // Charge is the part of Admit that a stream needs for each message. v has the keys. A call
@@ -49,6 +50,18 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 		ps.conclude(ctx, lease, v, wait > 0, err)
 		for i := range parts {
 			parts[i].waited(delay, lease.Allowed)
+		}
+	}
+	if ps.unobserved {
+		logTrials(parts)
+	}
+}
+
+// logTrials logs a limit on trial that would have denied: of a choice that does not list it.
+func logTrials[C any](parts []Part[C]) {
+	for i := range parts {
+		if p := &parts[i]; p.Decision.Trial != algo.Admitted {
+			warning.Trial.Log("policy", p.Name)
 		}
 	}
 }

@@ -82,6 +82,10 @@ var usual = []field{
 	{"True-Client-Ip", "true-client-ip"},
 	{"Fastly-Client-Ip", "fastly-client-ip"},
 	{"Fly-Client-Ip", "fly-client-ip"},
+	{"Cloudfront-Viewer-Address", "cloudfront-viewer-address"},
+	{"X-Client-Ip", "x-client-ip"},
+	{"X-Azure-Clientip", "x-azure-clientip"},
+	{"X-Envoy-External-Address", "x-envoy-external-address"},
 }
 
 // sends reports whether a request has one of the usual headers.

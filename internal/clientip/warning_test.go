@@ -75,6 +75,14 @@ func TestWarnings(t *testing.T) {
 		{"True-Client-IP, nothing trusted", func() { overHTTPTimes(1000, keyfunc.ClientIP(), "192.0.2.1:1", "True-Client-IP", "203.0.113.7") }, ignored},
 		{"Fastly-Client-IP, nothing trusted", func() { overHTTPTimes(1000, keyfunc.ClientIP(), "192.0.2.1:1", "Fastly-Client-IP", "203.0.113.7") }, ignored},
 		{"Fly-Client-IP, nothing trusted", func() { overHTTPTimes(1000, keyfunc.ClientIP(), "192.0.2.1:1", "Fly-Client-IP", "203.0.113.7") }, ignored},
+		{"X-Client-IP, nothing trusted", func() { overHTTPTimes(1000, keyfunc.ClientIP(), "192.0.2.1:1", "X-Client-IP", "203.0.113.7") }, ignored},
+		{"X-Azure-ClientIP, nothing trusted", func() { overHTTPTimes(1000, keyfunc.ClientIP(), "192.0.2.1:1", "X-Azure-ClientIP", "203.0.113.7") }, ignored},
+		{"X-Envoy-External-Address, nothing trusted", func() {
+			overHTTPTimes(1000, keyfunc.ClientIP(), "192.0.2.1:1", "X-Envoy-External-Address", "203.0.113.7")
+		}, ignored},
+		{"CloudFront-Viewer-Address, nothing trusted", func() {
+			overHTTPTimes(1000, keyfunc.ClientIP(), "192.0.2.1:1", "CloudFront-Viewer-Address", "203.0.113.7:1")
+		}, ignored},
 		{"X-Real-IP, a wrong prefix", func() {
 			overHTTPTimes(1000, keyfunc.ClientIP(trusted), "192.0.2.1:1", "X-Real-IP", "203.0.113.7")
 		}, ignored},

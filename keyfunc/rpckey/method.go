@@ -27,8 +27,8 @@ func FullMethod() keyfunc.RPC {
 	}
 }
 
-// Service is the service of the call: "package.Service". Errors are the same as of
-// [FullMethod].
+// Service is the service of the call: "package.Service". A user of that name has the same key: in a
+// limiter for both, use Join(Service()). Errors are the same as of [FullMethod].
 func Service() keyfunc.RPC {
 	return func(_ context.Context, fullMethod string) (string, error) {
 		if s := serviceOf(fullMethod); s != "" {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
@@ -39,4 +40,16 @@ func TestMethods(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, service, got)
 	}
+}
+
+// A service and a user of its name have one key, as two headers have; joined alone they do not.
+func TestServiceAndAUserOfItsName(t *testing.T) {
+	const method = "/shop.Orders/Get"
+	user := keyfunc.Identity("shop.Orders")
+	service, err := rpckey.Service()(t.Context(), method)
+	require.NoError(t, err)
+	require.Equal(t, user, service)
+	apart, err := rpckey.Join(rpckey.Service())(t.Context(), method)
+	require.NoError(t, err)
+	require.NotEqual(t, user, apart)
 }
