@@ -124,6 +124,7 @@ func (b *breaker) rampUp() bool {
 	b.history = 0
 	b.level.Store(ramp[0])
 	b.mu.Unlock()
+	b.client.router.keys.CompareAndSwap(together, unknown)
 	b.queue.flush()
 	b.client.host.Changed(b.queue.addr, int(ramp[0]), nil)
 	for _, level := range []uint32{ramp[1], ramp[2], FullLevel} {

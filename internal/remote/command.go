@@ -175,6 +175,7 @@ func (q *Node) do(ctx context.Context, cmds []*Command) {
 // note notes the server's clock, and whether the command came too late.
 func (q *Node) note(c *Command, sent time.Time) {
 	if c.err == nil && len(c.reply) > 0 {
+		q.client.router.answered()
 		q.clock.note(sent, c.reply[0])
 		if len(c.reply) == 1 {
 			c.err = errExpired
@@ -208,7 +209,7 @@ func (q *Node) resendBySlot(ctx context.Context, cmds []*Command) []*Command {
 	if !slices.ContainsFunc(cmds, func(c *Command) bool { return SeveralSlots(c.err) }) {
 		return cmds
 	}
-	q.client.router.noteDivided()
+	q.client.router.noteApart()
 	var done, again []*Command
 	for _, c := range cmds {
 		if len(c.requests) > 1 && SeveralSlots(c.err) {

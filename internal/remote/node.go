@@ -143,7 +143,7 @@ func (q *Node) nextBatch() *batch {
 // requests.
 func (q *Node) roundTrip(b *batch) {
 	var ctx context.Context = deadline{q.client.ctx, b.sent.Add(q.client.ReplyTimeout())}
-	whole := q.client.OneNode()
+	whole := q.client.together()
 	cmds := append(newCommands(b.corrections, whole), newCommands(b.requests, whole)...)
 	q.send(ctx, cmds)
 	cmds = q.resendBySlot(ctx, cmds)

@@ -15,11 +15,11 @@ import (
 // router's own map only decides which queue a request waits in, so an old map
 // costs a redirection. Both are loaded again when a node fails.
 type router struct {
-	client  *Client
-	ring    func(key string) string   // the address of a key's shard of a Ring; nil: no Ring
-	divided atomic.Bool               // keys of several tags are not decided in one step
-	slots   atomic.Pointer[slotNodes] // nil: not known yet
-	whole   *Node                     // of a single server; of a cluster, for slots without a known node
+	client *Client
+	ring   func(key string) string   // the address of a key's shard of a Ring; nil: no Ring
+	keys   atomic.Uint32             // whether keys of several tags are decided in one step
+	slots  atomic.Pointer[slotNodes] // nil: not known yet
+	whole  *Node                     // of a single server; of a cluster, for slots without a known node
 
 	mu     sync.Mutex
 	nodes  map[string]*Node // by address
@@ -27,6 +27,14 @@ type router struct {
 	once   sync.Once
 	stale  chan string // a key whose node has failed
 }
+
+// The states of router.keys. Until they are known to lie together, keys are decided apart.
+const (
+	unknown uint32 = iota
+	asked
+	together
+	apart
+)
 
 // slotNodes is the queue of each slot's node; nil for a slot without one.
 type slotNodes [clusterSlots]*Node
@@ -40,12 +48,13 @@ func newRouter(s *Client) *router {
 	}
 	switch {
 	case s.transport.Cluster():
-		r.divided.Store(true)
+		r.keys.Store(apart)
 	case !isGoRedis || g.single():
 		r.once.Do(func() {}) // there is no map of slots
 	default:
-		r.ring = g.ring()
-		r.divided.Store(r.ring != nil)
+		if r.ring = g.ring(); r.ring != nil {
+			r.keys.Store(apart)
+		}
 	}
 	return r
 }
@@ -122,11 +131,39 @@ func (r *router) close() {
 	group.Wait()
 }
 
-// noteDivided notes that the client, or a proxy, parts keys: a wrapper hides the type of
+// noteApart notes that the client, or a proxy, parts keys: a wrapper hides the type of
 // the client.
-func (r *router) noteDivided() {
-	if r.divided.CompareAndSwap(false, true) {
+func (r *router) noteApart() {
+	if r.keys.Swap(apart) != apart {
 		r.reload("")
+	}
+}
+
+// learn asks the host, unless the answer is known, whether keys lie together.
+func (r *router) learn() error {
+	if r.keys.Load() >= together {
+		return nil
+	}
+	parted, err := r.client.host.Parted()
+	switch {
+	case parted || SeveralSlots(err):
+		r.noteApart()
+		return nil
+	case err == nil && !r.keys.CompareAndSwap(asked, together):
+		r.keys.CompareAndSwap(unknown, together)
+	}
+	return err
+}
+
+// answered learns in the background, once a node has answered; after a failure not before a probe
+// interval has passed.
+func (r *router) answered() {
+	if r.keys.Load() == unknown && r.keys.CompareAndSwap(unknown, asked) {
+		r.client.Background(func() {
+			if r.learn() != nil && r.client.Sleep(r.client.ProbeInterval) {
+				r.keys.CompareAndSwap(asked, unknown)
+			}
+		})
 	}
 }
 
@@ -143,8 +180,8 @@ func (r *router) follow() {
 	const refresh = time.Minute // redirections show nothing
 	for key := ""; ; {
 		var again <-chan time.Time
-		if r.load(key) || r.divided.Load() {
-			r.divided.Store(true)
+		if r.load(key) || r.keys.Load() == apart {
+			r.keys.Store(apart)
 			again = time.After(refresh)
 		}
 		select {
