@@ -75,10 +75,7 @@ func WithTimeout(d time.Duration) Option {
 func WithPrefix(prefix string) Option {
 	return Option{"WithPrefix", func(s *settings) error {
 		s.prefix = prefix
-		if !prefixes.MatchString(prefix) {
-			return fmt.Errorf("prefix is %q, want text without control characters, with at most one {tag}", prefix)
-		}
-		return nil
+		return want(prefixes.MatchString(prefix), "prefix is %q, want text without control characters, with at most one {tag}", prefix)
 	}}
 }
 
@@ -115,11 +112,8 @@ func (f Fallback) String() string {
 // [FallbackLocal].
 func WithFallback(f Fallback) Option {
 	return Option{"WithFallback", func(s *settings) error {
-		if f > FallbackDeny {
-			return fmt.Errorf("fallback is %d, want FallbackLocal, FallbackAllow or FallbackDeny", f)
-		}
 		s.fallback = f
-		return nil
+		return want(f <= FallbackDeny, "fallback is %d, want FallbackLocal, FallbackAllow or FallbackDeny", f)
 	}}
 }
 
@@ -131,11 +125,8 @@ func WithFallback(f Fallback) Option {
 // together 1 + 1/2 + ... + 1/N times the limit.
 func WithInstances(n int) Option {
 	return Option{"WithInstances", func(s *settings) error {
-		if n < 1 {
-			return fmt.Errorf("instances is %d, want 1 or more", n)
-		}
 		s.instances = n
-		return nil
+		return want(n >= 1, "instances is %d, want 1 or more", n)
 	}}
 }
 
@@ -145,11 +136,8 @@ func WithInstances(n int) Option {
 // instances, if Redis still knows that. An instance that never reaches Redis keeps this share.
 func WithAssumedInstances(n int) Option {
 	return Option{"WithAssumedInstances", func(s *settings) error {
-		if n < 1 {
-			return fmt.Errorf("assumed instances is %d, want 1 or more", n)
-		}
 		s.assumed = n
-		return nil
+		return want(n >= 1, "assumed instances is %d, want 1 or more", n)
 	}}
 }
 
@@ -160,11 +148,8 @@ func WithAssumedInstances(n int) Option {
 // services with limits of their own use one Redis.
 func WithService(name string) Option {
 	return Option{"WithService", func(s *settings) error {
-		if len(name) > remote.MaxTag {
-			return fmt.Errorf("service name has %d bytes, want at most %d", len(name), remote.MaxTag)
-		}
 		s.service = remote.Escape(name)
-		return nil
+		return want(len(name) <= remote.MaxTag, "service name has %d bytes, want at most %d", len(name), remote.MaxTag)
 	}}
 }
 
@@ -183,11 +168,8 @@ func WithService(name string) Option {
 // exact.
 func WithBlocks(maxExcess int64) Option {
 	return Option{"WithBlocks", func(s *settings) error {
-		if maxExcess < 1 {
-			return fmt.Errorf("blocks: max excess is %d, want 1 or more", maxExcess)
-		}
 		s.blocks = maxExcess
-		return nil
+		return want(maxExcess >= 1, "blocks: max excess is %d, want 1 or more", maxExcess)
 	}}
 }
 
@@ -200,11 +182,8 @@ func WithBlocks(maxExcess int64) Option {
 func WithDenyCache(n int) Option {
 	return Option{"WithDenyCache", func(s *settings) error {
 		const largest = 10_000_000
-		if n < 0 || n > largest {
-			return fmt.Errorf("deny cache is %d, want 0 to %d", n, largest)
-		}
 		s.denyCache = n
-		return nil
+		return want(n >= 0 && n <= largest, "deny cache is %d, want 0 to %d", n, largest)
 	}}
 }
 
@@ -213,11 +192,8 @@ func WithDenyCache(n int) Option {
 // the server quotes them.
 func WithLogger(l *slog.Logger) Option {
 	return Option{"WithLogger", func(s *settings) error {
-		if l == nil {
-			return fmt.Errorf("logger is nil")
-		}
 		s.logger = l
-		return nil
+		return want(l != nil, "logger is nil")
 	}}
 }
 
@@ -226,17 +202,19 @@ func WithLogger(l *slog.Logger) Option {
 // use, and must not close the store.
 func WithHook(hook func(Event)) Option {
 	return Option{"WithHook", func(s *settings) error {
-		if hook == nil {
-			return fmt.Errorf("hook is nil")
-		}
 		s.hook = hook
-		return nil
+		return want(hook != nil, "hook is nil")
 	}}
 }
 
 func within(field string, d, from, to time.Duration) error {
-	if d < from || d > to {
-		return fmt.Errorf("%s is %v, want %v to %v", field, d, from, to)
+	return want(d >= from && d <= to, "%s is %v, want %v to %v", field, d, from, to)
+}
+
+// want returns the error of a value that is not good.
+func want(good bool, format string, args ...any) error {
+	if good {
+		return nil
 	}
-	return nil
+	return fmt.Errorf(format, args...)
 }

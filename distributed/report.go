@@ -130,7 +130,11 @@ func (h *host) Probed(probes []*remote.Request) {
 func (h *host) Changed(addr string, percent int, err error) {
 	e := Event{Kind: BreakerChanged, Node: addr, Phase: phaseOf(percent), Err: err}
 	if e.Phase == PhaseRamping {
-		(*Store)(h).renewSlots()
+		for _, l := range (*Store)(h).allLimiters() {
+			if l.slots != nil {
+				l.slots.renewAll()
+			}
+		}
 	}
 	(*Store)(h).emit(e)
 }

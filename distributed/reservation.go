@@ -126,10 +126,7 @@ const (
 func (l *Limiter) reservation(ctx context.Context, key, id string, bucket, record remote.Args) (*remote.Request, error) {
 	l.store.registry.start()
 	redisKey := l.redisKey(key)
-	r := remote.NewRequest(bucketScript, redisKey, bucket)
-	r.Keys = []string{redisKey, redisKey + ":" + remote.Escape(id)}
-	r.Args = append(append(make([]int64, 0, 2*r.Script.Args), bucket[:r.Script.Args]...), record[:r.Script.Args]...)
-	r.Reply = make([]int64, 2*r.Script.Replies)
+	r := remote.NewPair(bucketScript, redisKey, redisKey+":"+remote.Escape(id), bucket, record)
 	if err := l.store.execute(ctx, r, l.kind, l.name); err != nil {
 		return nil, err
 	}

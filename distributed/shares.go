@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -121,11 +120,7 @@ func sharesScript(d *decide.Shares) *remote.Script {
 }
 
 func list(numbers []int64) string {
-	texts := make([]string, len(numbers))
-	for i, n := range numbers {
-		texts[i] = strconv.FormatInt(n, 10)
-	}
-	return strings.Join(texts, ", ")
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ", ")
 }
 
 func (c *share) script() *remote.Script { return c.compiled }

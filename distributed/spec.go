@@ -107,10 +107,8 @@ func newLimit(spec *algo.Spec) (limit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if spec.Algorithm == "sliding-log" { // before package algo reports its own, larger bound
-		if err := checkUnits(spec.Rate.Count); err != nil {
-			return nil, err
-		}
+	if n := spec.Rate.Count; spec.Algorithm == "sliding-log" && n > maxUnits { // before package algo reports its own, larger bound
+		return nil, fmt.Errorf("rate: count is %d, want at most %d", n, maxUnits)
 	}
 	if *spec, err = spec.With(); err != nil {
 		return nil, err

@@ -204,12 +204,3 @@ func (s *Store) allLimiters() []*Limiter {
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.limiters))
 }
-
-// renewSlots renews the units in flight of all limits, and puts back what a node has lost.
-func (s *Store) renewSlots() {
-	for _, l := range s.allLimiters() {
-		if l.slots != nil {
-			l.slots.renewAll()
-		}
-	}
-}

@@ -22,9 +22,7 @@ type Command struct {
 	err   error
 }
 
-// Words returns the command as it is sent: EVALSHA or EVAL, the script, the number of
-// keys, the keys and the arguments. All keys are in words[3 : 3+keys]; they decide which node
-// of a cluster it is for.
+// Words returns the command as it is sent; package distributed documents it.
 func (c *Command) Words() (words []string, keys int) {
 	for _, w := range c.words() {
 		switch w := w.(type) {
@@ -40,9 +38,7 @@ func (c *Command) Words() (words []string, keys int) {
 	return words, keys
 }
 
-// Done gives the command its reply, an array of integers, or its error: a [ReplyError],
-// one that wraps [ErrNotSent], or any other, after which it is unknown whether the command
-// was executed. A transport calls it once for each command.
+// Done gives the command its reply or its error; package distributed documents it.
 func (c *Command) Done(reply []int64, err error) { c.reply, c.err = reply, err }
 
 // words are the command as go-redis takes it.

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -199,18 +200,8 @@ func (q *Node) begin(b *batch) {
 func (q *Node) end(b *batch) (late bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.remove(b)
+	q.onWire = slices.DeleteFunc(q.onWire, func(sent *batch) bool { return sent == b })
 	return b.late
-}
-
-// remove takes b off the wire. The caller holds q.mu.
-func (q *Node) remove(b *batch) {
-	for i := range q.onWire {
-		if q.onWire[i] == b {
-			q.onWire = append(q.onWire[:i], q.onWire[i+1:]...)
-			return
-		}
-	}
 }
 
 // warm opens as many connections as the distance of the node needs: opening one

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // router finds the queue to the node of a key: each node of a cluster and each
@@ -43,18 +45,15 @@ func newRouter(s *Client) *router {
 	r := &router{client: s, nodes: map[string]*Node{}, stale: make(chan string, 1)}
 	r.whole = newNode(s, "")
 	g, isGoRedis := s.transport.(goRedis)
+	_, single := g.client.(*redis.Client)
 	if isGoRedis {
-		r.whole.own = g.ownConns()
+		r.whole.own, r.ring = g.ownConns(), g.ring()
 	}
 	switch {
-	case s.transport.Cluster():
+	case s.transport.Cluster() || r.ring != nil:
 		r.keys.Store(apart)
-	case !isGoRedis || g.single():
+	case !isGoRedis || single:
 		r.once.Do(func() {}) // there is no map of slots
-	default:
-		if r.ring = g.ring(); r.ring != nil {
-			r.keys.Store(apart)
-		}
 	}
 	return r
 }
@@ -205,16 +204,6 @@ func (r *router) load(failed string) bool {
 	}
 	r.replace(slots)
 	return true
-}
-
-// masterOf returns the address of a slot's master, empty if it has none.
-func masterOf(slots []SlotRange, n int) string {
-	for _, s := range slots {
-		if s.First <= n && n <= s.Last {
-			return s.Addr
-		}
-	}
-	return ""
 }
 
 // replace puts a new map in use, and closes the queues to nodes that have gone.
