@@ -90,7 +90,6 @@ func (c *denyCache) denies(d *algo.Decision, lim limit, key string, n int64) boo
 	return !d.Allowed
 }
 
-// find returns the proof about key, or nil.
 func (c *denyCache) find(key string) *proof {
 	s := c.shard(key)
 	s.mu.Lock()
@@ -138,7 +137,7 @@ func (p *proof) serverTime(now time.Time) (latest, earliest int64) {
 func (c *denyCache) corrections(key string) uint64 { return c.shard(key).corrected.Load() }
 
 // note keeps the proof of a denial by the reply a to a request that left at sent, after so many
-// corrections. A full shard evicts any one of its proofs.
+// corrections.
 func (c *denyCache) note(key string, lim limit, a remote.Answer, sent time.Time, d *algo.Decision, corrections uint64) {
 	_, ok := lim.(prover)
 	if !ok || a.Mixed() || c.capacity == 0 || d.Reason != algo.Quota && d.Reason != algo.Banned {
@@ -158,13 +157,19 @@ func (c *denyCache) put(key string, p *proof, corrections uint64) {
 	if c.capacity == 0 || s.corrected.Load() != corrections {
 		return
 	}
-	if _, known := s.proofs[key]; !known && len(s.proofs) >= c.capacity {
-		for victim := range s.proofs {
-			delete(s.proofs, victim)
-			break
-		}
-	}
+	makeRoom(s.proofs, key, c.capacity)
 	s.proofs[key] = p
+}
+
+// makeRoom removes any one entry if m, of at most so many, has no room for key.
+func makeRoom[V any](m map[string]V, key string, most int) {
+	if _, known := m[key]; known || len(m) < most {
+		return
+	}
+	for victim := range m {
+		delete(m, victim)
+		return
+	}
 }
 
 // drop removes the proof about a key that was corrected, also one whose reply is on its way.

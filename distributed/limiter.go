@@ -179,7 +179,6 @@ func (l *Limiter) blame(d *algo.Decision, key string) {
 	}
 }
 
-// reportKeyFault reports a fault of a request's keys.
 func (l *Limiter) reportKeyFault(r *remote.Request) {
 	err := r.Err
 	if err == nil {

@@ -52,6 +52,7 @@ var breakerText = [...]string{
 // logPause is the least time between two reports of one kind.
 const logPause = 10 * time.Second
 
+// mayLog reports whether a report of a kind is due: a line of the log, or an event of a limit.
 func (s *Store) mayLog(kind string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,6 @@ var (
 	ErrNoReservation = errors.New("distributed: there is no such reservation")
 )
 
-// maxReservation is the longest life of a reservation.
 const maxReservation = 7 * 24 * time.Hour
 
 // Reserve charges n units to key if they fit, as Acquire does, and keeps the charge in Redis
@@ -99,7 +98,6 @@ func (l *Limiter) SettleReserved(ctx context.Context, key, id string, actual int
 	return nil
 }
 
-// reservable checks the arguments of both operations.
 func (l *Limiter) reservable(id string, n int64) (*bucket, error) {
 	b, ok := l.load().(*bucket)
 	switch {

@@ -127,7 +127,6 @@ func (c *share) script() *remote.Script { return c.compiled }
 
 func (c *share) maxCost() int64 { return c.child.Limit() }
 
-// index is the child's number in the script.
 func (c *share) index() int64 { return int64(c.child.Child) + 1 }
 
 func (c *share) acquireArgs(_ string, n int64) remote.Args {

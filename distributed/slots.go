@@ -67,7 +67,6 @@ func (s *slots) count(key string, n int64) {
 	}
 }
 
-// renew keeps admissions from expiring.
 func (s *slots) renew() {
 	for s.limiter.store.remote.Sleep(s.expiry/4 + rand.N(s.expiry/12)) {
 		s.mu.Lock()

@@ -59,7 +59,6 @@ func kindOf(spec *algo.Spec) (kind, error) {
 	return k, nil
 }
 
-// newLimiter makes a limit from a rate and options.
 func (s *Store) newLimiter(algorithm, name string, r algo.Rate, opts []algo.Option) (*Limiter, error) {
 	spec := algo.Spec{Algorithm: algorithm, Rate: r}
 	if len(opts) > 0 {

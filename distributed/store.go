@@ -162,7 +162,6 @@ func (s *Store) Client() redis.UniversalClient { return s.client }
 // Prefix returns the beginning of all keys of the store.
 func (s *Store) Prefix() string { return s.prefix }
 
-// nameUse is the use of a name.
 type nameUse struct {
 	kind     string
 	limiters int

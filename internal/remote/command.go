@@ -108,31 +108,18 @@ func (c *Command) deliver() {
 // script: one for each script where the node accepts keys of several slots,
 // else one for each request.
 func newCommands(requests []*Request, manySlots bool) (cmds []*Command) {
-	for len(requests) > 0 {
-		n := 1
+	for i, r := range requests {
+		same := -1
 		if manySlots {
-			n = gather(requests, requests[0].Script)
+			same = slices.IndexFunc(cmds, func(c *Command) bool { return c.script == r.Script })
 		}
-		cmds = append(cmds, &Command{script: requests[0].Script, requests: requests[:n]})
-		requests = requests[n:]
+		if same >= 0 {
+			cmds[same].requests = append(cmds[same].requests, r)
+		} else {
+			cmds = append(cmds, &Command{script: r.Script, requests: requests[i : i+1 : i+1]})
+		}
 	}
 	return cmds
-}
-
-// gather moves the requests of script s to the front, in order, and returns
-// their number.
-func gather(requests []*Request, s *Script) (n int) {
-	var others []*Request
-	for _, r := range requests {
-		if r.Script == s {
-			requests[n] = r
-			n++
-		} else {
-			others = append(others, r)
-		}
-	}
-	copy(requests[n:], others)
-	return n
 }
 
 // send runs the commands and leaves each result in its command. A command that

@@ -143,7 +143,6 @@ func (once) NoRetry() bool { return true }
 // Clone keeps NoRetry.
 func (c once) Clone() redis.Cmder { return once{c.IntSliceCmd.Clone().(*redis.IntSliceCmd)} }
 
-// outcome is the reply.
 func (c once) outcome() ([]int64, error) {
 	reply, err := c.Result()
 	if err == nil {

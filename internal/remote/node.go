@@ -55,7 +55,8 @@ const (
 func newNode(s *Client, addr string) *Node {
 	q := &Node{client: s, addr: addr}
 	q.work.L = &q.mu
-	q.breaker.init(s, q)
+	q.breaker.client, q.breaker.queue = s, q
+	q.breaker.level.Store(FullLevel)
 	return q
 }
 

@@ -58,7 +58,6 @@ func newRouter(s *Client) *router {
 	return r
 }
 
-// queue returns the queue to the node of a key.
 func (r *router) queue(key string) *Node {
 	if r.ring != nil {
 		return r.shard(key)
@@ -72,7 +71,6 @@ func (r *router) queue(key string) *Node {
 	return r.whole
 }
 
-// shard returns the queue to a key's shard of a Ring.
 func (r *router) shard(key string) *Node {
 	addr := r.ring(key)
 	r.mu.Lock()
@@ -91,7 +89,6 @@ func (r *router) node(addr string) *Node {
 	return q
 }
 
-// queues returns the queues that are in use.
 func (r *router) queues() (all []*Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,7 +114,6 @@ func (r *router) sampleKeys() map[string]*Node {
 	return keys
 }
 
-// close closes all queues.
 func (r *router) close() {
 	r.mu.Lock()
 	r.closed = true
