@@ -8,8 +8,8 @@ import (
 )
 
 // Batches reports that two buckets, or two fixed windows, of one store can be decided in one
-// step. In a cluster the callers' keys must be the same: for example a limit per user and
-// one per user and day. It implements [algo.Batcher], for [algo.AcquireAll].
+// step. The callers' keys must be the same in a cluster, behind a proxy that parts them, and until the
+// store knows that there is neither: for example a limit per user and one per user and day. It implements [algo.Batcher], for [algo.AcquireAll].
 func (l *Limiter) Batches(a, b algo.Request) bool {
 	other, ok := b.Limiter.(*Limiter)
 	if !ok || other.store != l.store || l.isClosed() || other.isClosed() {
@@ -18,7 +18,7 @@ func (l *Limiter) Batches(a, b algo.Request) bool {
 	if lim, ok := l.load().(batcher); !ok || lim.script() != other.load().script() {
 		return false
 	}
-	return l.store.remote.OneNode() || l.store.remote.SameStep(l.redisKey(a.Key), other.redisKey(b.Key))
+	return l.store.remote.SameStep(l.redisKey(a.Key), other.redisKey(b.Key))
 }
 
 // AcquireBatch charges all of reqs or none, in one step. It implements

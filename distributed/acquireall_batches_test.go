@@ -39,6 +39,7 @@ var batched = []string{"token-bucket", "fixed-window"}
 // Several buckets, or several fixed windows, are one command.
 func TestW4_OneCommandForSeveralLimits(t *testing.T) {
 	store, server := onRedis(t, distributed.WithInstances(1))
+	require.NoError(t, store.Ping(ctx))
 	for _, algorithm := range batched {
 		three := newLevels(t, store, algo.PerDay(5), algorithm)
 		require.True(t, acquireAll(t, three...).Allowed)
@@ -82,6 +83,7 @@ func TestW4_WindowsOfOneKey(t *testing.T) {
 // Denials of all limits that are known cost Redis nothing.
 func TestBatchesUseTheDenyCache(t *testing.T) {
 	store, server := onRedis(t, distributed.WithInstances(1), distributed.WithDenyCache(100))
+	require.NoError(t, store.Ping(ctx))
 	for _, algorithm := range batched {
 		three := newLevels(t, store, algo.PerDay(2), algorithm)
 		for range 2 {
@@ -187,6 +189,7 @@ func TestBatchesWithBlocksAreExactAtTheEnd(t *testing.T) {
 // A known denial of one limit, beside blocks of the others: they are not spent.
 func TestKnownDenialBesideBlocks(t *testing.T) {
 	store, server := onRedis(t, distributed.WithBlocks(1000), distributed.WithInstances(1), distributed.WithDenyCache(100))
+	require.NoError(t, store.Ping(ctx))
 	wide := must[*distributed.Limiter](t)(store.TokenBucket("wide", algo.PerDay(100_000)))
 	full := must[*distributed.Limiter](t)(store.TokenBucket("full", algo.PerDay(2)))
 	remote(t, full, "k", 2)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
@@ -59,7 +60,11 @@ func (g *groupTraffic) call(t *testing.T, rnd *rand.Rand) {
 	if len(reqs) < 2 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+rnd.IntN(20))*time.Millisecond)
+	patience := time.Duration(1+rnd.IntN(20)) * time.Millisecond
+	if rnd.IntN(4) == 0 { // on a busy machine no other call may be answered in time
+		patience = time.Minute
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	lease, err := algo.AcquireAll(ctx, reqs...)
 	switch how := rnd.IntN(4); {
@@ -91,7 +96,9 @@ func TestW4_GroupsLeaveNoCharge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Start(t)
 			proxy := redistest.StartProxy(t, server)
-			store := newStore(t, viaProxy(t, proxy), append(opts, distributed.WithInstances(1), distributed.WithDenyCache(100),
+			client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ReadTimeout: time.Minute}) // a reply that is late is no lost one
+			t.Cleanup(func() { _ = client.Close() })
+			store := newStore(t, client, append(opts, distributed.WithInstances(1), distributed.WithDenyCache(100),
 				distributed.WithFallback(distributed.FallbackDeny))...)
 			g := &groupTraffic{limits: groupLimits(t, store)}
 			proxy.Set(redistest.Fault{Jitter: 4 * time.Millisecond})
@@ -112,7 +119,7 @@ func TestW4_GroupsLeaveNoCharge(t *testing.T) {
 			for i, l := range groupLimits(t, newStore(t, server.Client())) {
 				require.Eventually(t, func() bool {
 					return charged(remote(t, l, "k", 0).Decision, i < 2) == g.spent[i].Load()
-				}, 2*time.Second, 10*time.Millisecond, "limit %d: %d units were kept", i, g.spent[i].Load())
+				}, patient, 10*time.Millisecond, "limit %d: %d units were kept", i, g.spent[i].Load())
 			}
 			require.Positive(t, g.spent[1].Load())
 			t.Logf("%d kept of the first bucket, %d calls met its end", g.spent[0].Load(), g.closed.Load())

@@ -28,6 +28,7 @@ func acquireAll(t testing.TB, reqs ...algo.Request) algo.Lease {
 // step on the server, and all or nothing.
 func TestW4_SeveralLevelsAreOneStep(t *testing.T) {
 	store, server := onRedis(t)
+	require.NoError(t, store.Ping(ctx))
 	service := must[*distributed.Limiter](t)(store.TokenBucket("service", algo.PerHour(6)))
 	api := must[*distributed.Limiter](t)(store.TokenBucket("api", algo.PerHour(4)))
 	user := must[*distributed.Limiter](t)(store.TokenBucket("user", algo.PerHour(2)))

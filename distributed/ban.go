@@ -120,7 +120,7 @@ func (b *Ban) remote(c call, record string, lease *algo.Lease) bool {
 	if c.look || algo.IsTentative(c.ctx) {
 		ban[1] = 0
 	}
-	r := b.request(c.limit, c.redisKey, record, c.args(0), ban)
+	r := remote.NewPair(banScript(c.limit.script()), c.redisKey, record, c.args(0), ban)
 	r.Name, r.Limit, r.N, r.Undo = l.name, c.limit, c.charge(0), (*banUndo)(b)
 	if !l.store.remote.Do(c.ctx, r) {
 		return false
@@ -144,16 +144,6 @@ func (b *Ban) remote(c call, record string, lease *algo.Lease) bool {
 		lease.Decision = b.denial(left, algo.SourceRemote)
 	}
 	return true
-}
-
-// request asks about a key and its record in one step.
-func (b *Ban) request(lim limit, redisKey, record string, a, ban remote.Args) *remote.Request {
-	s := banScript(lim.script())
-	r := remote.NewRequest(s, redisKey, a)
-	r.Keys = []string{redisKey, record}
-	r.Args = append(append(make([]int64, 0, 2*s.Args), a[:s.Args]...), ban[:s.Args]...)
-	r.Reply = make([]int64, 2*s.Replies)
-	return r
 }
 
 // banOf reads the reply about a record: whether the limit was asked, and how long the key
@@ -208,7 +198,7 @@ func (b *Ban) execute(ctx context.Context, key string, a, ban remote.Args, done 
 	case key == "":
 		return nil // never banned
 	}
-	r := b.request(l.load(), l.redisKey(key), b.record(key), a, ban)
+	r := remote.NewPair(banScript(l.load().script()), l.redisKey(key), b.record(key), a, ban)
 	err := l.store.execute(ctx, r, "ban of "+l.kind, l.name)
 	if err == nil {
 		done(r)

@@ -22,8 +22,12 @@ func newBan(t *testing.T, store *distributed.Store, r algo.Rate, first time.Dura
 // in one run of a script.
 func TestBansHoldInAllInstances(t *testing.T) {
 	server := redistest.Start(t)
-	a, b := newBan(t, newStore(t, server.Client(), distributed.WithInstances(1)), algo.PerHour(1), 2*time.Hour),
-		newBan(t, newStore(t, server.Client(), distributed.WithInstances(1)), algo.PerHour(1), 2*time.Hour)
+	instance := func() *distributed.Ban {
+		store := newStore(t, server.Client(), distributed.WithInstances(1))
+		require.NoError(t, store.Ping(ctx)) // asks its own questions
+		return newBan(t, store, algo.PerHour(1), 2*time.Hour)
+	}
+	a, b := instance(), instance()
 	server.Do("CONFIG", "RESETSTAT")
 	require.True(t, remote(t, a, "eve", 1).Allowed)
 	for _, l := range []*distributed.Ban{a, b} {
@@ -83,6 +87,7 @@ func TestBansWithoutRedis(t *testing.T) {
 	proxy := redistest.StartProxy(t, server)
 	var e events
 	store := newStore(t, viaProxy(t, proxy), append(quick(&e), distributed.WithTimeout(patient), distributed.WithDenyCache(100))...)
+	require.NoError(t, store.Ping(ctx)) // asks its own questions
 	l := newBan(t, store, algo.PerDay(2), time.Hour)
 	for range 5 {
 		remote(t, l, "eve", 1)

@@ -69,7 +69,6 @@ func (b *blocks) shard(key string) *blockShard {
 	return &b.shards[maphash.String(b.seed, key)%uint64(len(b.shards))]
 }
 
-// find returns the block of key, or nil.
 func (b *blocks) find(key string) *block {
 	s := b.shard(key)
 	s.mu.Lock()

@@ -70,7 +70,6 @@ func (b *bucket) acquireArgs(_ string, n int64) remote.Args {
 	return remote.Args{opAcquire, b.Depth, b.MaxWait, possible(n, b.MaxCost) * b.Emission, 0, b.mark()}
 }
 
-// mark marks the parameters; see [markOf].
 func (b *bucket) mark() int64 { return markOf(2*b.Depth+b.MaxWait, b.Emission) }
 
 // possible makes a peek of a cost that can never fit: it must not be charged, and
@@ -155,7 +154,6 @@ func (b *bucket) describe() algo.Description {
 	return algo.Description{Rate: b.spec.Rate, Quota: b.gcra.Limit(), Window: micros(b.Depth)}
 }
 
-// local divides burst and rate by the instances.
 func (b *bucket) local(of instances, was algo.Limiter) algo.Limiter {
 	s := b.spec
 	s.Rate, s.Burst = slower(s.Rate, of.count), of.part(s.Burst)

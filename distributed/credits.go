@@ -159,14 +159,11 @@ func (c *Credits) execute(ctx context.Context, key, receipt string, a remote.Arg
 	if c.store.remote.Closed() {
 		return got, ErrClosed
 	}
-	r := remote.NewRequest(creditsScript, c.redisKey(key), a)
-	if a[0] == opSpend && a[1] > 0 {
-		r.Undo = (*creditsReleaser)(c)
-	}
+	var r *remote.Request
 	if receipt != "" {
-		r.Keys = []string{c.redisKey(key), receipt}
-		r.Args = append(r.Args, 0, 0, 0)
-		r.Reply = make([]int64, 2*creditsScript.Replies)
+		r = remote.NewPair(creditsScript, c.redisKey(key), receipt, a, remote.Args{})
+	} else if r = remote.NewRequest(creditsScript, c.redisKey(key), a); a[0] == opSpend && a[1] > 0 {
+		r.Undo = (*creditsReleaser)(c)
 	}
 	if err = c.store.execute(ctx, r, "credits", c.name); err != nil {
 		return got, err

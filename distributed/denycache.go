@@ -90,7 +90,6 @@ func (c *denyCache) denies(d *algo.Decision, lim limit, key string, n int64) boo
 	return !d.Allowed
 }
 
-// find returns the proof about key, or nil.
 func (c *denyCache) find(key string) *proof {
 	s := c.shard(key)
 	s.mu.Lock()
@@ -106,9 +105,6 @@ func (c *denyCache) find(key string) *proof {
 // banned returns how long the key of a record is banned, as far as it is known, and
 // whether that is fresh: a ban is kept until it ends, for the decisions without Redis.
 func (c *denyCache) banned(record string) (left time.Duration, fresh bool) {
-	if c.capacity == 0 {
-		return 0, false
-	}
 	s := c.shard(record)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,9 +122,7 @@ func (c *denyCache) banned(record string) (left time.Duration, fresh bool) {
 
 // noteBan keeps a ban, under the key of its record, after so many corrections.
 func (c *denyCache) noteBan(record string, r *remote.Request, corrections uint64) {
-	if c.capacity > 0 {
-		c.put(record, &proof{until: r.Answer(1).Reply[0], now: r.Now, sent: r.Sent, received: time.Now()}, corrections)
-	}
+	c.put(record, &proof{until: r.Answer(1).Reply[0], now: r.Now, sent: r.Sent, received: time.Now()}, corrections)
 }
 
 // serverTime bounds the server's time at now. The two clocks may drift apart by
@@ -140,15 +134,10 @@ func (p *proof) serverTime(now time.Time) (latest, earliest int64) {
 
 // corrections counts the corrections of key. A denial proves nothing if one came after its
 // request was made.
-func (c *denyCache) corrections(key string) uint64 {
-	if c.capacity == 0 {
-		return 0
-	}
-	return c.shard(key).corrected.Load()
-}
+func (c *denyCache) corrections(key string) uint64 { return c.shard(key).corrected.Load() }
 
 // note keeps the proof of a denial by the reply a to a request that left at sent, after so many
-// corrections. A full shard evicts any one of its proofs.
+// corrections.
 func (c *denyCache) note(key string, lim limit, a remote.Answer, sent time.Time, d *algo.Decision, corrections uint64) {
 	_, ok := lim.(prover)
 	if !ok || a.Mixed() || c.capacity == 0 || d.Reason != algo.Quota && d.Reason != algo.Banned {
@@ -165,31 +154,32 @@ func (c *denyCache) put(key string, p *proof, corrections uint64) {
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.corrected.Load() != corrections {
+	if c.capacity == 0 || s.corrected.Load() != corrections {
 		return
 	}
-	if _, known := s.proofs[key]; !known && len(s.proofs) >= c.capacity {
-		for victim := range s.proofs {
-			delete(s.proofs, victim)
-			break
-		}
-	}
+	makeRoom(s.proofs, key, c.capacity)
 	s.proofs[key] = p
+}
+
+// makeRoom removes any one entry if m, of at most so many, has no room for key.
+func makeRoom[V any](m map[string]V, key string, most int) {
+	if _, known := m[key]; known || len(m) < most {
+		return
+	}
+	for victim := range m {
+		delete(m, victim)
+		return
+	}
 }
 
 // drop removes the proof about a key that was corrected, also one whose reply is on its way.
 func (c *denyCache) drop(key string) {
-	if c.capacity > 0 {
-		c.shard(key).corrected.Add(1)
-		c.outdate(key)
-	}
+	c.shard(key).corrected.Add(1)
+	c.outdate(key)
 }
 
 // outdate removes the proof about a key that was charged, whose RetryAfter is now too short.
 func (c *denyCache) outdate(key string) {
-	if c.capacity == 0 {
-		return
-	}
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()

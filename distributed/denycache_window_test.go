@@ -27,6 +27,7 @@ func provers(s *distributed.Store) map[string]*distributed.Limiter {
 
 func TestDenyCacheSparesRedis(t *testing.T) {
 	store, server := onRedis(t, distributed.WithDenyCache(100), distributed.WithInstances(1))
+	require.NoError(t, store.Ping(ctx))
 	for name, l := range provers(store) {
 		t.Run(name, func(t *testing.T) {
 			remote(t, l, "k", 3)

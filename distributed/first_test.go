@@ -28,6 +28,7 @@ func plans(t *testing.T, s *distributed.Store) map[string]*distributed.Limiter {
 
 func TestFirstSplitsAndGivesBack(t *testing.T) {
 	s, server := onRedis(t, distributed.WithInstances(1)) // no heartbeats
+	require.NoError(t, s.Ping(ctx))
 	for name, plan := range plans(t, s) {
 		t.Run(name, func(t *testing.T) {
 			credits := must[*distributed.Credits](t)(s.Credits("credits of " + name))

@@ -1,7 +1,6 @@
 package distributed
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -53,11 +52,4 @@ func (f *inFlight) describe() algo.Description {
 func (f *inFlight) local(of instances, _ algo.Limiter) algo.Limiter {
 	f.slots.resize(of.part(f.limit))
 	return f.slots
-}
-
-func checkUnits(n int64) error {
-	if n > maxUnits {
-		return fmt.Errorf("rate: count is %d, want at most %d", n, maxUnits)
-	}
-	return nil
 }

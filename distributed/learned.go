@@ -209,7 +209,7 @@ func (l *Learned) do(ctx context.Context, key string, a remote.Args) (ahead time
 	r := remote.NewRequest(learnedScript, remote.Key(l.store.prefix, l.escaped, key), a)
 	r.Name, r.N = l.name, a[1]
 	if a[0] == opAcquire && a[1] > 0 {
-		r.Undo = (*learnedUndo)(l)
+		r.Undo = (*learnedLeases)(l)
 	}
 	if !l.store.remote.Do(ctx, r) {
 		return 0, false
@@ -264,7 +264,7 @@ func millionths(rate float64) int64 {
 	return int64(math.Ceil(min(rate, 1e9) * 1e6))
 }
 
-// learnedLeases is the limit as the releaser of its leases.
+// learnedLeases is the limit's side of its leases and of late replies.
 type learnedLeases Learned
 
 func (l *learnedLeases) Release(h algo.Handle, o algo.Outcome) {
@@ -275,19 +275,18 @@ func (l *learnedLeases) Release(h algo.Handle, o algo.Outcome) {
 
 // Settle moves the start of the next call.
 func (l *learnedLeases) Settle(h algo.Handle, actual int64) {
-	r := remote.NewRequest(learnedScript, remote.Key(l.store.prefix, l.escaped, h.Key), remote.Args{opCorrect, h.N - actual, millionths(l.start)})
-	r.Name = l.name
-	l.store.remote.Send(r)
+	l.correct(remote.Key(l.store.prefix, l.escaped, h.Key), h.N-actual)
 }
 
-// learnedUndo is the limit's side of late replies.
-type learnedUndo Learned
-
 // UndoCharge gives the place of a call back whose caller has stopped waiting.
-func (l *learnedUndo) UndoCharge(r *remote.Request) {
+func (l *learnedLeases) UndoCharge(r *remote.Request) {
 	if r.Err == nil && r.Answer(0).Flag() == flagAdmitted {
-		undo := remote.NewRequest(learnedScript, r.Keys[0], remote.Args{opCorrect, r.N, r.Args[2]})
-		undo.Name = l.name
-		l.store.remote.Send(undo)
+		l.correct(r.Keys[0], r.N)
 	}
+}
+
+func (l *learnedLeases) correct(redisKey string, n int64) {
+	r := remote.NewRequest(learnedScript, redisKey, remote.Args{opCorrect, n, millionths(l.start)})
+	r.Name = l.name
+	l.store.remote.Send(r)
 }

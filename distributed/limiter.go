@@ -24,8 +24,6 @@ type Limiter struct {
 	limit   atomic.Pointer[limit]
 
 	closed atomic.Bool
-	faulty atomic.Int64 // when the hook last heard of KeyFault and of MixedParameters, in nanoseconds
-	mixed  atomic.Int64
 
 	fallback fallback
 	slots    *slots  // of an in-flight limit, otherwise nil
@@ -177,7 +175,7 @@ func (l *Limiter) fillLease(lease *algo.Lease, r *remote.Request, c call) algo.H
 	charged := h
 	h.Key, h.N = c.key, c.n
 	if l.slots != nil {
-		l.slots.add(h)
+		l.slots.keep(h, h.N)
 	}
 	*lease = algo.NewLease(d, (*releaser)(l), h)
 	return charged
@@ -191,7 +189,6 @@ func (l *Limiter) blame(d *algo.Decision, key string) {
 	}
 }
 
-// reportKeyFault reports a fault of a request's keys.
 func (l *Limiter) reportKeyFault(r *remote.Request) {
 	err := r.Err
 	if err == nil {
@@ -200,16 +197,9 @@ func (l *Limiter) reportKeyFault(r *remote.Request) {
 		return
 	}
 	l.store.failed(remote.KeyFault, fmt.Errorf("%s %q: %w", l.kind, l.name, err))
-	if due(&l.faulty) {
+	if l.store.mayLog("key fault of " + l.name) {
 		l.store.emit(Event{Kind: KeyFault, Limiter: l.name, Err: err})
 	}
-}
-
-// due reports whether ten seconds have passed since it last did.
-func due(last *atomic.Int64) bool {
-	was, now := last.Load(), time.Now().UnixNano()
-	goesOn := now >= was && now-was < int64(logPause) // otherwise the clock was set back
-	return !goesOn && last.CompareAndSwap(was, now)
 }
 
 // reportMixed reports that an instance uses other parameters for the limit.
@@ -217,7 +207,7 @@ func (l *Limiter) reportMixed() {
 	if l.store.mayLog("mixed parameters") {
 		l.store.logger.Warn("distributed: instances use different parameters for one limit, or it has just been changed; meanwhile a key has at most the sum of both", "limit", l.name)
 	}
-	if due(&l.mixed) {
+	if l.store.mayLog("mixed parameters of " + l.name) {
 		l.store.emit(Event{Kind: MixedParameters, Limiter: l.name})
 	}
 }

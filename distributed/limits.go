@@ -138,8 +138,8 @@ func (s *Store) InFlight(name string, n int, expiry time.Duration) (*Limiter, er
 		return nil, l.errorf("%w", err)
 	}
 	f := inFlight{limit: int64(n), expiry: expiry}
-	l.slots = newSlots(expiry, f.mark())
-	l.slots.limiter, f.slots = l, l.slots
+	l.slots = &slots{limiter: l, expiry: expiry, mark: f.mark(), counts: map[string]int64{}, remote: map[int64]algo.Handle{}}
+	f.slots = l.slots
 	l.replace(&f)
 	return s.register(l)
 }

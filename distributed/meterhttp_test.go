@@ -78,6 +78,7 @@ func (s *tokenStream) left(t *testing.T, want int64) {
 // settled at its end, when its client hangs up, and when it is denied in the middle.
 func TestW2_StreamsOverHTTP(t *testing.T) {
 	store, redis := onRedis(t, distributed.WithInstances(1)) // no heartbeats
+	require.NoError(t, store.Ping(ctx))                      // and no further questions
 	for proto := 1; proto <= 2; proto++ {
 		stream := func(name string, s tokenStream) (*tokenStream, *http.Response) {
 			l, err := store.TokenBucket(fmt.Sprint(name, proto), slow, algo.Burst(200))

@@ -55,10 +55,7 @@ func (o Option) split() (string, func(*settings) error) { return o.name, o.apply
 func WithTimeout(d time.Duration) Option {
 	return Option{"WithTimeout", func(s *settings) error {
 		s.timeout = d
-		if d < time.Millisecond || d > time.Minute {
-			return fmt.Errorf("is %v, want 1ms to 1m", d)
-		}
-		return nil
+		return want(d >= time.Millisecond && d <= time.Minute, "is %v, want 1ms to 1m", d)
 	}}
 }
 
@@ -70,10 +67,7 @@ func WithTimeout(d time.Duration) Option {
 func WithPrefix(prefix string) Option {
 	return Option{"WithPrefix", func(s *settings) error {
 		s.prefix = prefix
-		if !prefixes.MatchString(prefix) {
-			return fmt.Errorf("is %q, want text without control characters, with at most one {tag}", prefix)
-		}
-		return nil
+		return want(prefixes.MatchString(prefix), "is %q, want text without control characters, with at most one {tag}", prefix)
 	}}
 }
 
@@ -110,11 +104,8 @@ func (f Fallback) String() string {
 // [FallbackLocal].
 func WithFallback(f Fallback) Option {
 	return Option{"WithFallback", func(s *settings) error {
-		if f > FallbackDeny {
-			return fmt.Errorf("is %d, want FallbackLocal, FallbackAllow or FallbackDeny", f)
-		}
 		s.fallback = f
-		return nil
+		return want(f <= FallbackDeny, "is %d, want FallbackLocal, FallbackAllow or FallbackDeny", f)
 	}}
 }
 
@@ -126,11 +117,8 @@ func WithFallback(f Fallback) Option {
 // together 1 + 1/2 + ... + 1/N times the limit.
 func WithInstances(n int) Option {
 	return Option{"WithInstances", func(s *settings) error {
-		if n < 1 {
-			return fmt.Errorf("is %d, want 1 or more", n)
-		}
 		s.instances = n
-		return nil
+		return want(n >= 1, "is %d, want 1 or more", n)
 	}}
 }
 
@@ -140,11 +128,8 @@ func WithInstances(n int) Option {
 // instances, if Redis still knows that. An instance that never reaches Redis keeps this share.
 func WithAssumedInstances(n int) Option {
 	return Option{"WithAssumedInstances", func(s *settings) error {
-		if n < 1 {
-			return fmt.Errorf("is %d, want 1 or more", n)
-		}
 		s.assumed = n
-		return nil
+		return want(n >= 1, "is %d, want 1 or more", n)
 	}}
 }
 
@@ -155,11 +140,8 @@ func WithAssumedInstances(n int) Option {
 // services with limits of their own use one Redis.
 func WithService(name string) Option {
 	return Option{"WithService", func(s *settings) error {
-		if len(name) > remote.MaxTag {
-			return fmt.Errorf("has %d bytes, want at most %d", len(name), remote.MaxTag)
-		}
 		s.service = remote.Escape(name)
-		return nil
+		return want(len(name) <= remote.MaxTag, "has %d bytes, want at most %d", len(name), remote.MaxTag)
 	}}
 }
 
@@ -178,11 +160,8 @@ func WithService(name string) Option {
 // exact.
 func WithBlocks(maxExcess int64) Option {
 	return Option{"WithBlocks", func(s *settings) error {
-		if maxExcess < 1 {
-			return fmt.Errorf("is %d, want 1 or more", maxExcess)
-		}
 		s.blocks = maxExcess
-		return nil
+		return want(maxExcess >= 1, "is %d, want 1 or more", maxExcess)
 	}}
 }
 
@@ -195,11 +174,8 @@ func WithBlocks(maxExcess int64) Option {
 func WithDenyCache(n int) Option {
 	return Option{"WithDenyCache", func(s *settings) error {
 		const largest = 10_000_000
-		if n < 0 || n > largest {
-			return fmt.Errorf("is %d, want 0 to %d", n, largest)
-		}
 		s.denyCache = n
-		return nil
+		return want(n >= 0 && n <= largest, "is %d, want 0 to %d", n, largest)
 	}}
 }
 
@@ -224,8 +200,13 @@ func WithHook(hook func(Event)) Option {
 }
 
 func within(field string, d, from, to time.Duration) error {
-	if d < from || d > to {
-		return fmt.Errorf("%s is %v, want %v to %v", field, d, from, to)
+	return want(d >= from && d <= to, "%s is %v, want %v to %v", field, d, from, to)
+}
+
+// want returns the error of a value that is not good.
+func want(good bool, format string, args ...any) error {
+	if good {
+		return nil
 	}
-	return nil
+	return fmt.Errorf(format, args...)
 }

@@ -116,6 +116,7 @@ func TestStatedRanges(t *testing.T) {
 // Several buckets take one round trip, so do several fixed windows; a bucket and a window two.
 func TestStatedRoundTrips(t *testing.T) {
 	store, server := onRedis(t, distributed.WithInstances(1), distributed.WithDenyCache(0))
+	require.NoError(t, store.Ping(ctx))
 	limit := func(text string) *distributed.Limiter {
 		return must[*distributed.Limiter](t)(store.Limiter(text, must[algo.Spec](t)(algo.Parse(text))))
 	}

@@ -1,8 +1,10 @@
--- Runs each command that a script uses, for a Ping that reports missing rights.
+-- Runs each command that a script uses, for a Ping that reports missing rights, and finds out whether
+-- a proxy runs a script on the server of its first key.
 --
--- KEYS     any number; those of op 0 live ten seconds
--- ARGV     op  0 the commands, on the first key, which is there afterwards
---              1 how many of the keys are there
+-- KEYS     any number; the first one lives ten seconds
+-- ARGV     op  0 run the commands on the first key
+--              1 put the first key
+--              2 count only
 -- reply    now (us), the number of keys that are there
 
 -- call names the command that the server rejects.
@@ -35,6 +37,8 @@ if ARGV[1] == '0' then
   call('TYPE', key)
   call('PEXPIRE', key, 10000)
   call('PTTL', key)
+elseif ARGV[1] == '1' then
+  call('SET', key, 1, 'PX', 10000)
 end
 local there = 0
 for _, k in ipairs(KEYS) do

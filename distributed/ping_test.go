@@ -98,18 +98,23 @@ func TestAForbiddenRefundOpensNoBreaker(t *testing.T) {
 type firstKey struct {
 	servers [2]*redis.Client
 	seed    maphash.Seed
+	away    atomic.Bool
 }
 
-func (firstKey) Cluster() bool { return false }
+func (*firstKey) Cluster() bool { return false }
 
-func (firstKey) Slots(context.Context, string) ([]distributed.SlotRange, error) { return nil, nil }
+func (*firstKey) Slots(context.Context, string) ([]distributed.SlotRange, error) { return nil, nil }
 
-func (p firstKey) Do(ctx context.Context, cmds []*distributed.Command) {
+func (p *firstKey) Do(ctx context.Context, cmds []*distributed.Command) {
 	for _, c := range cmds {
 		words, _ := c.Words()
 		args := make([]any, len(words))
 		for i, w := range words {
 			args[i] = w
+		}
+		if p.away.Load() {
+			c.Done(nil, distributed.ErrNotSent)
+			continue
 		}
 		server := p.servers[maphash.String(p.seed, words[3])%2]
 		reply, err := server.Do(ctx, args...).Int64Slice()
@@ -120,14 +125,36 @@ func (p firstKey) Do(ctx context.Context, cmds []*distributed.Command) {
 	}
 }
 
-// G2: behind such a proxy each key keeps its limit.
+// G2: behind such a proxy each key keeps its limit, whether the store is pinged or not, and where the proxy
+// comes later than the store.
 func TestProxyThatSplitsByTheFirstKey(t *testing.T) {
-	proxy := firstKey{[2]*redis.Client{redistest.Start(t).Client(), redistest.Start(t).Client()}, maphash.MakeSeed()}
-	log := new(textLog)
-	store := must[*distributed.Store](t)(distributed.NewWithTransport(proxy, distributed.WithTimeout(patient), log.logger()))
-	t.Cleanup(func() { _ = store.Close() })
-	require.NoError(t, store.Ping(ctx))
-	require.Contains(t, log.String(), "a proxy runs each script on the server of its first key")
+	for name, start := range map[string]func(*testing.T, *firstKey, *distributed.Store, *events){
+		"pinged": func(t *testing.T, _ *firstKey, store *distributed.Store, _ *events) {
+			require.NoError(t, store.Ping(ctx))
+		},
+		"not pinged": func(*testing.T, *firstKey, *distributed.Store, *events) {},
+		"away at the start": func(t *testing.T, p *firstKey, store *distributed.Store, e *events) {
+			p.away.Store(true)
+			require.Error(t, store.Ping(ctx))
+			trip(t, must[*distributed.Limiter](t)(store.TokenBucket("trip", algo.PerHour(20))), e)
+			p.away.Store(false)
+			closedAgain(t, store)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			proxy := &firstKey{servers: [2]*redis.Client{redistest.Start(t).Client(), redistest.Start(t).Client()}, seed: maphash.MakeSeed()}
+			log, e := new(textLog), new(events)
+			store := must[*distributed.Store](t)(distributed.NewWithTransport(proxy, append(quick(e), log.logger())...))
+			t.Cleanup(func() { _ = store.Close() })
+			start(t, proxy, store, e)
+			keepsLimits(t, store)
+			require.Contains(t, log.String(), "a proxy runs each script on the server of its first key")
+		})
+	}
+}
+
+// keepsLimits requires that each key gets its 20 units, whether alone or with a key that all share.
+func keepsLimits(t *testing.T, store *distributed.Store) {
 	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(20)))
 	other := must[*distributed.Limiter](t)(store.TokenBucket("more", algo.PerHour(1000)))
 	var group sync.WaitGroup

@@ -139,7 +139,8 @@ func (p *portion) save(ctx context.Context, key string, n int64, look bool) (alg
 	needs := time.Duration(min(float64(n-p.held)*p.each, float64(algo.Forever)))
 	if wait := max(needs-now.Sub(since), held.ResetAfter); wait > 0 {
 		if !look {
-			p.note(key, since)
+			makeRoom(p.saving, key, maxSaving)
+			p.saving[key] = since
 		}
 		d := held.Decision
 		d.Allowed, d.Reason, d.Cause, d.RetryAfter = false, algo.Overload, cause.Store, wait
@@ -154,17 +155,6 @@ func (p *portion) save(ctx context.Context, key string, n int64, look bool) (alg
 		return part, err
 	}
 	return algo.NewLease(part.Decision, &saved{lease: part, part: held.Limit, n: n}, algo.Handle{Key: key, N: n}), nil
-}
-
-// note notes since when a key has been full. The caller holds p.mu.
-func (p *portion) note(key string, since time.Time) {
-	if _, known := p.saving[key]; !known && len(p.saving) >= maxSaving {
-		for victim := range p.saving {
-			delete(p.saving, victim)
-			break
-		}
-	}
-	p.saving[key] = since
 }
 
 // saved is the portion's side of a lease on n saved units, of which the limiter was charged

@@ -99,7 +99,6 @@ func (r *releaser) Settle(h algo.Handle, actual int64) {
 	r.correctTo(h, actual)
 }
 
-// correctTo gives units of a charge back, or charges more.
 func (r *releaser) correctTo(h algo.Handle, actual int64) {
 	l := (*Limiter)(r)
 	lim := l.load()

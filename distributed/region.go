@@ -129,7 +129,6 @@ func (g *region) describe() algo.Description {
 	return algo.Description{Rate: g.spec.Rate, Quota: g.maxCost(), Window: g.window}
 }
 
-// local divides the floor.
 func (g *region) local(of instances, was algo.Limiter) algo.Limiter {
 	s := g.spec
 	s.Rate, s.Burst = slower(s.Rate, of.count), of.part(s.Burst)

@@ -44,7 +44,6 @@ func (r *registry) init(s *Store) {
 	}
 }
 
-// known returns the number of instances in force.
 func (r *registry) known() instances {
 	if in := r.counted.Load(); in != nil {
 		return *in
@@ -113,13 +112,11 @@ func (r *registry) beat() bool {
 	return true
 }
 
-// answered notes the reply to a heartbeat.
 func (r *registry) answered(req *remote.Request) {
 	r.note(int(req.Reply[0]), int(req.Reply[1]), int(req.Reply[2]))
 }
 
-// note notes the reply to a heartbeat: the number of instances, the rank of this
-// one, and the largest number that was known lately.
+// note notes the number of instances, the rank of this one, and the largest number that was known lately.
 func (r *registry) note(count, rank, last int) {
 	if r.update(count, rank, last) {
 		for _, l := range r.store.allLimiters() {

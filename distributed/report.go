@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -51,6 +52,7 @@ var breakerText = [...]string{
 // logPause is the least time between two reports of one kind.
 const logPause = 10 * time.Second
 
+// mayLog reports whether a report of a kind is due: a line of the log, or an event of a limit.
 func (s *Store) mayLog(kind string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,6 +84,29 @@ func (h *host) Probe(key string, n *remote.Node) []*remote.Request {
 	return probes
 }
 
+// Parted looks for a proxy that runs a script on the server of its first key: there the others
+// are missing.
+func (h *host) Parted() (bool, error) {
+	const put, count = 1, 2 // of ping.lua
+	const keys = 16         // two servers have them all on one of them in one of 65 536 cases
+	var each []*remote.Request
+	all := make([]string, keys)
+	for i := range all {
+		all[i] = fmt.Sprintf("%s:{::%x}::probe", h.prefix, rand.Uint64())
+		each = append(each, remote.NewRequest(pingScript, all[i], remote.Args{put}))
+	}
+	if err := h.remote.Execute(each); err != nil {
+		return false, err
+	}
+	there := remote.NewRequest(pingScript, all[0], remote.Args{count})
+	there.Keys = all
+	if err := h.remote.Execute([]*remote.Request{there}); err != nil || there.Reply[0] == keys {
+		return false, err
+	}
+	h.logger.Info("distributed: a proxy runs each script on the server of its first key: keys are decided one by one")
+	return true, nil
+}
+
 // Scripts are those of the limits that are in use, and all others.
 func (h *host) Scripts() (used, others []*remote.Script) {
 	h.mu.Lock()
@@ -106,7 +131,11 @@ func (h *host) Probed(probes []*remote.Request) {
 func (h *host) Changed(addr string, percent int, err error) {
 	e := Event{Kind: BreakerChanged, Node: addr, Phase: phaseOf(percent), Err: err}
 	if e.Phase == PhaseRamping {
-		(*Store)(h).renewSlots()
+		for _, l := range (*Store)(h).allLimiters() {
+			if l.slots != nil {
+				l.slots.renewAll()
+			}
+		}
 	}
 	(*Store)(h).emit(e)
 }

@@ -21,7 +21,6 @@ var (
 	ErrNoReservation = errors.New("distributed: there is no such reservation")
 )
 
-// maxReservation is the longest life of a reservation.
 const maxReservation = 7 * 24 * time.Hour
 
 // Reserve charges n units to key if they fit, as Acquire does, and keeps the charge in Redis
@@ -99,7 +98,6 @@ func (l *Limiter) SettleReserved(ctx context.Context, key, id string, actual int
 	return nil
 }
 
-// reservable checks the arguments of both operations.
 func (l *Limiter) reservable(id string, n int64) (*bucket, error) {
 	b, ok := l.load().(*bucket)
 	switch {
@@ -126,10 +124,7 @@ const (
 func (l *Limiter) reservation(ctx context.Context, key, id string, bucket, record remote.Args) (*remote.Request, error) {
 	l.store.registry.start()
 	redisKey := l.redisKey(key)
-	r := remote.NewRequest(bucketScript, redisKey, bucket)
-	r.Keys = []string{redisKey, redisKey + ":" + remote.Escape(id)}
-	r.Args = append(append(make([]int64, 0, 2*r.Script.Args), bucket[:r.Script.Args]...), record[:r.Script.Args]...)
-	r.Reply = make([]int64, 2*r.Script.Replies)
+	r := remote.NewPair(bucketScript, redisKey, redisKey+":"+remote.Escape(id), bucket, record)
 	if err := l.store.execute(ctx, r, l.kind, l.name); err != nil {
 		return nil, err
 	}

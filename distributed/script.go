@@ -10,7 +10,6 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// lua is the text of files.
 func lua(names ...string) (text string) {
 	for _, name := range names {
 		text += string(algo.Must(files.ReadFile(name + ".lua")))

@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -121,18 +120,13 @@ func sharesScript(d *decide.Shares) *remote.Script {
 }
 
 func list(numbers []int64) string {
-	texts := make([]string, len(numbers))
-	for i, n := range numbers {
-		texts[i] = strconv.FormatInt(n, 10)
-	}
-	return strings.Join(texts, ", ")
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ", ")
 }
 
 func (c *share) script() *remote.Script { return c.compiled }
 
 func (c *share) maxCost() int64 { return c.child.Limit() }
 
-// index is the child's number in the script.
 func (c *share) index() int64 { return int64(c.child.Child) + 1 }
 
 func (c *share) acquireArgs(_ string, n int64) remote.Args {

@@ -17,6 +17,7 @@ import (
 
 func TestSharesOnRedis(t *testing.T) {
 	s, server := onRedis(t, distributed.WithInstances(1)) // no heartbeats
+	require.NoError(t, s.Ping(ctx))
 	floors := map[string]int64{"a": 500, "b": 300}
 	shares := must[*distributed.Shares](t)(s.Shares("org", algo.Per(1000, 1000*time.Hour), floors, algo.Burst(100)))
 	a, b, other := shares.Child("a"), shares.Child("b"), shares.Child("c")

@@ -32,13 +32,6 @@ type slots struct {
 // maxUnits bounds the units of a set in Redis.
 const maxUnits = 10_000
 
-func newSlots(expiry time.Duration, mark int64) *slots {
-	return &slots{expiry: expiry, mark: mark, counts: map[string]int64{}, remote: map[int64]algo.Handle{}}
-}
-
-// add notes an admission of Redis, and begins to renew it.
-func (s *slots) add(h algo.Handle) { s.keep(h, h.N) }
-
 // keep renews an admission of Redis that has n units more than before.
 func (s *slots) keep(h algo.Handle, n int64) {
 	s.mu.Lock()
@@ -74,7 +67,6 @@ func (s *slots) count(key string, n int64) {
 	}
 }
 
-// renew keeps admissions from expiring.
 func (s *slots) renew() {
 	for s.limiter.store.remote.Sleep(s.expiry/4 + rand.N(s.expiry/12)) {
 		s.mu.Lock()

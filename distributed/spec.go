@@ -59,7 +59,6 @@ func kindOf(spec *algo.Spec) (kind, error) {
 	return k, nil
 }
 
-// newLimiter makes a limit from a rate and options.
 func (s *Store) newLimiter(algorithm, name string, r algo.Rate, opts []algo.Option) (*Limiter, error) {
 	spec := algo.Spec{Algorithm: algorithm, Rate: r}
 	if len(opts) > 0 {
@@ -107,10 +106,8 @@ func newLimit(spec *algo.Spec) (limit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if spec.Algorithm == "sliding-log" { // before package algo reports its own, larger bound
-		if err := checkUnits(spec.Rate.Count); err != nil {
-			return nil, err
-		}
+	if n := spec.Rate.Count; spec.Algorithm == "sliding-log" && n > maxUnits { // before package algo reports its own, larger bound
+		return nil, fmt.Errorf("rate: count is %d, want at most %d", n, maxUnits)
 	}
 	if *spec, err = spec.With(); err != nil {
 		return nil, err

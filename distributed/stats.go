@@ -71,7 +71,6 @@ func (s *Store) Stats() Stats {
 	return st
 }
 
-// add counts one node.
 func (s *Stats) add(level int, probing bool) {
 	s.Nodes++
 	if level == remote.FullLevel {
@@ -85,7 +84,6 @@ func (s *Stats) add(level int, probing bool) {
 	}
 }
 
-// len returns the number of keys with a block.
 func (b *blocks) len() (n int) {
 	if b == nil {
 		return 0

@@ -34,7 +34,6 @@ type Store struct {
 	limiters map[*Limiter]bool
 	names    map[string]nameUse
 	pinging  atomic.Int32         // pings that are under way
-	whole    atomic.Bool          // no proxy parts the keys of a script, or it is known
 	logged   map[string]time.Time // by the kind of the report
 }
 
@@ -127,11 +126,7 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) ping() error {
 	s.pinging.Add(1)
 	defer s.pinging.Add(-1)
-	err := s.remote.Ping()
-	if err == nil {
-		err = s.findProxy()
-	}
-	if err != nil {
+	if err := s.remote.Ping(); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if s.registry.needed() && !s.registry.beat() {
@@ -160,36 +155,6 @@ func (s *Store) execute(ctx context.Context, r *remote.Request, what, name strin
 	return err
 }
 
-// findProxy looks for a proxy that runs a script on the server of its first key: there the others
-// are missing. Then the keys of each script get one tag.
-func (s *Store) findProxy() error {
-	if !s.remote.OneNode() || s.whole.Load() {
-		return nil
-	}
-	const keys = 16 // two servers have them all on one of them in one of 65 536 cases
-	var each []*remote.Request
-	var all []string
-	for i := range keys {
-		all = append(all, fmt.Sprintf("%s:{::proxy%d}::probe", s.prefix, i))
-		each = append(each, remote.NewRequest(pingScript, all[i], remote.Args{0}))
-	}
-	if err := s.remote.Execute(each); err != nil {
-		return err
-	}
-	there := remote.NewRequest(pingScript, all[0], remote.Args{1})
-	there.Keys = all
-	err := s.remote.Execute([]*remote.Request{there})
-	switch {
-	case remote.SeveralSlots(err): // a cluster, which says so itself
-		return nil
-	case err == nil && there.Reply[0] < keys:
-		s.remote.ApartByTag()
-		s.logger.Info("distributed: a proxy runs each script on the server of its first key: keys are decided one by one")
-	}
-	s.whole.Store(err == nil)
-	return err
-}
-
 // Client returns the client that was passed to New; nil after
 // [NewWithTransport].
 func (s *Store) Client() redis.UniversalClient { return s.client }
@@ -197,7 +162,6 @@ func (s *Store) Client() redis.UniversalClient { return s.client }
 // Prefix returns the beginning of all keys of the store.
 func (s *Store) Prefix() string { return s.prefix }
 
-// nameUse is the use of a name.
 type nameUse struct {
 	kind     string
 	limiters int
@@ -238,13 +202,4 @@ func (s *Store) allLimiters() []*Limiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.limiters))
-}
-
-// renewSlots renews the units in flight of all limits, and puts back what a node has lost.
-func (s *Store) renewSlots() {
-	for _, l := range s.allLimiters() {
-		if l.slots != nil {
-			l.slots.renewAll()
-		}
-	}
 }

@@ -98,9 +98,8 @@ func TestG1_NothingOutlivesClose(t *testing.T) {
 			require.ErrorIs(t, err, distributed.ErrClosed)
 			proxy.Set(redistest.Fault{})
 			require.NoError(t, client.Close())
-			goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction(
-				"github.com/sluice-go/sluice/internal/redistest.(*Proxy).accept"), goleak.IgnoreAnyFunction(
-				"github.com/sluice-go/sluice/internal/redistest.(*Proxy).replies"))
+			proxy.Wait()
+			goleak.VerifyNone(t, before)
 		})
 	}
 }

@@ -67,7 +67,6 @@ func (w *warmup) describe() algo.Description {
 	return algo.Description{Rate: w.spec.Rate, Quota: 1, Window: micros(w.Emission)}
 }
 
-// local divides the rate by the instances.
 func (w *warmup) local(of instances, was algo.Limiter) algo.Limiter {
 	s := w.spec
 	s.Rate = slower(s.Rate, of.count)

@@ -20,7 +20,6 @@ type window struct {
 	period int64
 }
 
-// newWindow validates.
 func newWindow(s algo.Spec) (window, error) {
 	return window{s, s.Rate.Count, s.Rate.Period.Microseconds()}, microseconds(s.Rate).Validate()
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
@@ -114,20 +115,21 @@ func TestWindowsOfOtherEdges(t *testing.T) {
 // TestRefundsAfterAChangedQuota: units that are given back after the quota has changed can be
 // spent again, and no more than the quota.
 func TestRefundsAfterAChangedQuota(t *testing.T) {
-	t.Parallel()
-	store, _ := onRedis(t)
-	for _, algorithm := range []string{"token-bucket", "leaky-bucket", "fixed-window", "sliding-window", "sliding-log"} {
-		for _, next := range []int64{10, 40} {
-			l := must[*distributed.Limiter](t)(store.Limiter(algorithm, algo.Spec{Algorithm: algorithm, Rate: algo.PerDay(20)}))
-			key := fmt.Sprint(algorithm, next)
-			lease := remote(t, l, key, 15)
-			other := remote(t, l, key, 2)
-			require.True(t, lease.Allowed && other.Allowed)
-			require.NoError(t, l.SetRate(algo.PerDay(next)))
-			lease.Release(algo.Canceled)
-			require.Eventually(t, func() bool { return remote(t, l, key, 0).Remaining >= next-4 }, time.Second, 10*time.Millisecond,
-				"%s %d: %d", algorithm, next, remote(t, l, key, 0).Remaining)
-			require.NoError(t, l.Close())
+	virtually(t, redistest.Start(t), func(t *testing.T, c *redis.Client, _ *redistest.Wire) {
+		store := newStore(t, c)
+		for _, algorithm := range []string{"token-bucket", "leaky-bucket", "fixed-window", "sliding-window", "sliding-log"} {
+			for _, next := range []int64{10, 40} {
+				l := must[*distributed.Limiter](t)(store.Limiter(algorithm, algo.Spec{Algorithm: algorithm, Rate: algo.PerDay(20)}))
+				key := fmt.Sprint(algorithm, next)
+				lease := remote(t, l, key, 15)
+				other := remote(t, l, key, 2)
+				require.True(t, lease.Allowed && other.Allowed)
+				require.NoError(t, l.SetRate(algo.PerDay(next)))
+				lease.Release(algo.Canceled)
+				require.Eventually(t, func() bool { return remote(t, l, key, 0).Remaining >= next-4 }, time.Second, 10*time.Millisecond,
+					"%s %d", algorithm, next)
+				require.NoError(t, l.Close())
+			}
 		}
-	}
+	})
 }

@@ -152,7 +152,6 @@ type entry struct {
 	reported atomic.Bool // that there is no rule
 }
 
-// entry returns the entry of a name.
 func (r *Rules) entry(name string) *entry {
 	e, _ := r.known.LoadOrStore(name, &entry{rules: r, name: name, made: map[algo.Spec]*distributed.Limiter{}})
 	return e.(*entry)

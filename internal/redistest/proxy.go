@@ -44,6 +44,7 @@ type Proxy struct {
 	seen   int // replies to fault.Command since Set
 	hits   int
 	listen net.Listener
+	served sync.WaitGroup
 	free   func() // gives the port up while nothing listens
 	conns  map[net.Conn]bool
 }
@@ -97,7 +98,13 @@ func (p *Proxy) open() {
 		return
 	}
 	p.listen, p.addr = l, l.Addr().String()
-	go p.accept(l)
+	p.served.Go(func() { p.accept(l) })
+}
+
+// Wait refuses connections from now on and waits until all have ended.
+func (p *Proxy) Wait() {
+	p.Set(Fault{Refuse: true})
+	p.served.Wait()
 }
 
 func (p *Proxy) accept(l net.Listener) {
@@ -116,8 +123,8 @@ func (p *Proxy) accept(l net.Listener) {
 		}
 		p.track(client, true)
 		commands := make(chan request, 1<<16)
-		go p.requests(client, server, commands)
-		go p.replies(client, server, commands)
+		p.served.Go(func() { p.requests(client, server, commands) })
+		p.served.Go(func() { p.replies(client, server, commands) })
 	}
 }
 
@@ -178,7 +185,7 @@ type reply struct {
 func (p *Proxy) replies(client, server net.Conn, commands <-chan request) {
 	back := make(chan reply, 1<<16)
 	defer close(back)
-	go p.back(client, back)
+	p.served.Go(func() { p.back(client, back) })
 	r := bufio.NewReader(server)
 	for {
 		raw, _, err := readFrame(r)

@@ -28,6 +28,7 @@ type quietHost struct{ Host }
 
 func (quietHost) Failed(Failure, error)      {}
 func (quietHost) Changed(string, int, error) {}
+func (quietHost) Parted() (bool, error)      { return false, nil }
 
 // undone receives the requests whose charges are undone.
 type undone chan int64

@@ -123,7 +123,6 @@ func line(in []byte) (kind byte, n int64, rest []byte, ok bool) {
 	return in[0], n, in[end+1:], true
 }
 
-// appendWords appends a command in the protocol of Redis.
 func appendWords(b []byte, words []any) []byte {
 	b = append(strconv.AppendInt(append(b, '*'), int64(len(words)), 10), "\r\n"...)
 	var text [20]byte

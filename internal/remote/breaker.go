@@ -43,12 +43,6 @@ const (
 // each stage for a twentieth of the probe interval.
 var ramp = []uint32{1, 10, 50}
 
-func (b *breaker) init(s *Client, q *Node) {
-	b.client, b.queue = s, q
-	b.level.Store(FullLevel)
-}
-
-// allow reports whether this call may go to Redis.
 func (b *breaker) allow() bool {
 	level := b.level.Load()
 	return level == FullLevel || (level > 0 && rand.Uint32N(FullLevel) < level)
@@ -124,6 +118,7 @@ func (b *breaker) rampUp() bool {
 	b.history = 0
 	b.level.Store(ramp[0])
 	b.mu.Unlock()
+	b.client.router.keys.CompareAndSwap(together, unknown)
 	b.queue.flush()
 	b.client.host.Changed(b.queue.addr, int(ramp[0]), nil)
 	for _, level := range []uint32{ramp[1], ramp[2], FullLevel} {

@@ -43,6 +43,8 @@ type Host interface {
 	// on the node. Probed receives all of them with their replies, if the first one has one.
 	Probe(key string, n *Node) []*Request
 	Probed(probes []*Request)
+	// Parted asks whether keys of several tags lie apart.
+	Parted() (bool, error)
 	// Scripts are those that decisions run, and others that they may run later.
 	Scripts() (used, others []*Script)
 
@@ -204,7 +206,7 @@ func (c *Client) Ping() error {
 			return fmt.Errorf("answers take %v, the timeout is %v: limits would be local", d, c.Timeout)
 		}
 	}
-	return nil
+	return c.router.learn()
 }
 
 // Node returns the queue to the node of a key.
@@ -213,14 +215,11 @@ func (c *Client) Node(key string) *Node { return c.router.queue(key) }
 // Nodes returns the nodes that are in use.
 func (c *Client) Nodes() []*Node { return c.router.queues() }
 
-// OneNode reports whether all keys lie on one node.
-func (c *Client) OneNode() bool { return !c.router.divided.Load() }
+// together reports whether keys of several tags are decided in one step.
+func (c *Client) together() bool { return c.router.keys.Load() == together }
 
-// SameStep reports whether two keys can be decided in one step although there are several nodes.
-func (c *Client) SameStep(a, b string) bool { return tagOf(a) == tagOf(b) }
-
-// ApartByTag decides keys of different tags apart from now on.
-func (c *Client) ApartByTag() { c.router.noteDivided() }
+// SameStep reports whether two keys can be decided in one step.
+func (c *Client) SameStep(a, b string) bool { return c.together() || tagOf(a) == tagOf(b) }
 
 // Lost is the number of corrections that were given up.
 func (c *Client) Lost() int64 { return c.lost.Load() }

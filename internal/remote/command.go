@@ -22,9 +22,7 @@ type Command struct {
 	err   error
 }
 
-// Words returns the command as it is sent: EVALSHA or EVAL, the script, the number of
-// keys, the keys and the arguments. All keys are in words[3 : 3+keys]; they decide which node
-// of a cluster it is for.
+// Words returns the command as it is sent; package distributed documents it.
 func (c *Command) Words() (words []string, keys int) {
 	for _, w := range c.words() {
 		switch w := w.(type) {
@@ -40,9 +38,7 @@ func (c *Command) Words() (words []string, keys int) {
 	return words, keys
 }
 
-// Done gives the command its reply, an array of integers, or its error: a [ReplyError],
-// one that wraps [ErrNotSent], or any other, after which it is unknown whether the command
-// was executed. A transport calls it once for each command.
+// Done gives the command its reply or its error; package distributed documents it.
 func (c *Command) Done(reply []int64, err error) { c.reply, c.err = reply, err }
 
 // words are the command as go-redis takes it.
@@ -112,31 +108,18 @@ func (c *Command) deliver() {
 // script: one for each script where the node accepts keys of several slots,
 // else one for each request.
 func newCommands(requests []*Request, manySlots bool) (cmds []*Command) {
-	for len(requests) > 0 {
-		n := 1
+	for i, r := range requests {
+		same := -1
 		if manySlots {
-			n = gather(requests, requests[0].Script)
+			same = slices.IndexFunc(cmds, func(c *Command) bool { return c.script == r.Script })
 		}
-		cmds = append(cmds, &Command{script: requests[0].Script, requests: requests[:n]})
-		requests = requests[n:]
+		if same >= 0 {
+			cmds[same].requests = append(cmds[same].requests, r)
+		} else {
+			cmds = append(cmds, &Command{script: r.Script, requests: requests[i : i+1 : i+1]})
+		}
 	}
 	return cmds
-}
-
-// gather moves the requests of script s to the front, in order, and returns
-// their number.
-func gather(requests []*Request, s *Script) (n int) {
-	var others []*Request
-	for _, r := range requests {
-		if r.Script == s {
-			requests[n] = r
-			n++
-		} else {
-			others = append(others, r)
-		}
-	}
-	copy(requests[n:], others)
-	return n
 }
 
 // send runs the commands and leaves each result in its command. A command that
@@ -175,6 +158,7 @@ func (q *Node) do(ctx context.Context, cmds []*Command) {
 // note notes the server's clock, and whether the command came too late.
 func (q *Node) note(c *Command, sent time.Time) {
 	if c.err == nil && len(c.reply) > 0 {
+		q.client.router.answered()
 		q.clock.note(sent, c.reply[0])
 		if len(c.reply) == 1 {
 			c.err = errExpired
@@ -208,7 +192,7 @@ func (q *Node) resendBySlot(ctx context.Context, cmds []*Command) []*Command {
 	if !slices.ContainsFunc(cmds, func(c *Command) bool { return SeveralSlots(c.err) }) {
 		return cmds
 	}
-	q.client.router.noteDivided()
+	q.client.router.noteApart()
 	var done, again []*Command
 	for _, c := range cmds {
 		if len(c.requests) > 1 && SeveralSlots(c.err) {

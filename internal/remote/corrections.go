@@ -118,7 +118,6 @@ func (q *Node) passOn() {
 // Kept is the number of corrections that wait for the node.
 func (q *Node) Kept() int { q.mu.Lock(); defer q.mu.Unlock(); return len(q.kept) }
 
-// lose gives a correction up.
 func (s *Client) lose(r *Request, err error) {
 	if !r.Renews {
 		s.host.Lost(r.Name, s.lost.Add(1), err)

@@ -45,30 +45,15 @@ func (f Failure) String() string {
 
 // prefixes of the server's error replies. A script that meets an error in one
 // of its own commands wraps it; before Redis 7 the code is in the middle,
-// after a dash.
+// after a dash. Others, such as NOAUTH and NOPERM, are Misconfigured.
 var prefixes = []struct {
-	code string
-	is   Failure
+	is    Failure
+	codes []string
 }{
-	{"NOSCRIPT", NoScript},
-	{"LOADING", NotExecuted},
-	{"READONLY", NotExecuted},
-	{"CLUSTERDOWN Hash slot not served", KeyFault},
-	{"CLUSTERDOWN", NotExecuted},
-	{"TRYAGAIN", KeyFault},
-	{"MASTERDOWN", NotExecuted},
-	{"MOVED", NotExecuted},
-	{"ASK", NotExecuted},
-	{"max number of clients", NotExecuted},
-	{"OOM", Rejected},
-	{"MISCONF", Rejected},
-	{"BUSY", Rejected},
-	{"NOREPLICAS", Rejected},
-	{"WRONGTYPE", KeyFault},
-	{"CROSSSLOT", KeyFault},
-	{"NOAUTH", Misconfigured},
-	{"WRONGPASS", Misconfigured},
-	{"NOPERM", Misconfigured},
+	{NoScript, []string{"NOSCRIPT"}},
+	{KeyFault, []string{"CLUSTERDOWN Hash slot not served", "TRYAGAIN", "WRONGTYPE", "CROSSSLOT"}},
+	{NotExecuted, []string{"LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "MOVED", "ASK", "max number of clients"}},
+	{Rejected, []string{"OOM", "MISCONF", "BUSY", "NOREPLICAS"}},
 }
 
 // Classify returns the meaning of an error.
@@ -97,8 +82,10 @@ func classifyReply(text string) Failure {
 		return KeyFault // of one script, on a server with another Lua
 	}
 	for _, p := range prefixes {
-		if strings.HasPrefix(text, p.code) || strings.Contains(text, "-"+p.code+" ") {
-			return p.is
+		for _, code := range p.codes {
+			if strings.HasPrefix(text, code) || strings.Contains(text, "-"+code+" ") {
+				return p.is
+			}
 		}
 	}
 	return Misconfigured

@@ -89,12 +89,6 @@ func (g goRedis) Cluster() bool {
 	return is
 }
 
-// single reports whether there is one server at a time, so never a map of slots.
-func (g goRedis) single() bool {
-	_, is := g.client.(*redis.Client)
-	return is
-}
-
 // ring returns a function from a key to the address of its shard in a Ring; nil for
 // other clients.
 func (g goRedis) ring() func(key string) string {
@@ -149,7 +143,6 @@ func (once) NoRetry() bool { return true }
 // Clone keeps NoRetry.
 func (c once) Clone() redis.Cmder { return once{c.IntSliceCmd.Clone().(*redis.IntSliceCmd)} }
 
-// outcome is the reply.
 func (c once) outcome() ([]int64, error) {
 	reply, err := c.Result()
 	if err == nil {
@@ -183,15 +176,18 @@ func (g goRedis) Slots(ctx context.Context, failed string) ([]SlotRange, error) 
 	if err != nil {
 		return nil, err
 	}
-	ranges := make([]SlotRange, len(slots))
+	ranges, master, n := make([]SlotRange, len(slots)), "", slot(failed)
 	for i, s := range slots {
 		ranges[i] = SlotRange{First: s.Start, Last: s.End}
 		if len(s.Nodes) > 0 {
 			ranges[i].Addr = s.Nodes[0].Addr
 		}
+		if s.Start <= n && n <= s.End {
+			master = ranges[i].Addr
+		}
 	}
 	if failed != "" {
-		g.await(ctx, failed, masterOf(ranges, slot(failed)))
+		g.await(ctx, failed, master)
 	}
 	return ranges, nil
 }

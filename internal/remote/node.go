@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,7 +55,8 @@ const (
 func newNode(s *Client, addr string) *Node {
 	q := &Node{client: s, addr: addr}
 	q.work.L = &q.mu
-	q.breaker.init(s, q)
+	q.breaker.client, q.breaker.queue = s, q
+	q.breaker.level.Store(FullLevel)
 	return q
 }
 
@@ -143,7 +145,7 @@ func (q *Node) nextBatch() *batch {
 // requests.
 func (q *Node) roundTrip(b *batch) {
 	var ctx context.Context = deadline{q.client.ctx, b.sent.Add(q.client.ReplyTimeout())}
-	whole := q.client.OneNode()
+	whole := q.client.together()
 	cmds := append(newCommands(b.corrections, whole), newCommands(b.requests, whole)...)
 	q.send(ctx, cmds)
 	cmds = q.resendBySlot(ctx, cmds)
@@ -199,18 +201,8 @@ func (q *Node) begin(b *batch) {
 func (q *Node) end(b *batch) (late bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.remove(b)
+	q.onWire = slices.DeleteFunc(q.onWire, func(sent *batch) bool { return sent == b })
 	return b.late
-}
-
-// remove takes b off the wire. The caller holds q.mu.
-func (q *Node) remove(b *batch) {
-	for i := range q.onWire {
-		if q.onWire[i] == b {
-			q.onWire = append(q.onWire[:i], q.onWire[i+1:]...)
-			return
-		}
-	}
 }
 
 // warm opens as many connections as the distance of the node needs: opening one

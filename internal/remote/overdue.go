@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -24,19 +25,15 @@ func (q *Node) expire() {
 	var keys []string
 	q.mu.Lock()
 	q.armed = false
-	for _, b := range append([]*batch(nil), q.onWire...) {
+	q.onWire = slices.DeleteFunc(q.onWire, func(b *batch) bool {
 		over := now.Sub(b.sent) - q.client.Timeout
-		if over < 0 {
-			if !q.armed {
-				q.arm(-over)
-			}
-			continue
+		if b.late = over >= 0; b.late {
+			lag, keys = max(lag, over), append(keys, b.key)
+		} else if !q.armed {
+			q.arm(-over)
 		}
-		lag = max(lag, over)
-		b.late = true
-		keys = append(keys, b.key)
-		q.remove(b)
-	}
+		return b.late
+	})
 	if len(q.queue) > 0 && len(keys) > 0 {
 		q.wakeWorker()
 	}

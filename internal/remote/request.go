@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,6 +80,15 @@ func NewRequest(s *Script, key string, a Args) *Request {
 	}
 	r.Err, r.oneWay, r.Twice, r.Renews, r.N = nil, false, false, false, 0
 	r.state.Store(pending)
+	return r
+}
+
+// NewPair makes a request about a key and a record beside it.
+func NewPair(s *Script, key, record string, a, b Args) *Request {
+	r := NewRequest(s, key, a)
+	r.Keys = []string{key, record}
+	r.Args = slices.Concat(a[:s.Args], b[:s.Args])
+	r.Reply = make([]int64, 2*s.Replies)
 	return r
 }
 

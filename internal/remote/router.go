@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // router finds the queue to the node of a key: each node of a cluster and each
@@ -15,11 +17,11 @@ import (
 // router's own map only decides which queue a request waits in, so an old map
 // costs a redirection. Both are loaded again when a node fails.
 type router struct {
-	client  *Client
-	ring    func(key string) string   // the address of a key's shard of a Ring; nil: no Ring
-	divided atomic.Bool               // keys of several tags are not decided in one step
-	slots   atomic.Pointer[slotNodes] // nil: not known yet
-	whole   *Node                     // of a single server; of a cluster, for slots without a known node
+	client *Client
+	ring   func(key string) string   // the address of a key's shard of a Ring; nil: no Ring
+	keys   atomic.Uint32             // whether keys of several tags are decided in one step
+	slots  atomic.Pointer[slotNodes] // nil: not known yet
+	whole  *Node                     // of a single server; of a cluster, for slots without a known node
 
 	mu     sync.Mutex
 	nodes  map[string]*Node // by address
@@ -28,6 +30,14 @@ type router struct {
 	stale  chan string // a key whose node has failed
 }
 
+// The states of router.keys. Until they are known to lie together, keys are decided apart.
+const (
+	unknown uint32 = iota
+	asked
+	together
+	apart
+)
+
 // slotNodes is the queue of each slot's node; nil for a slot without one.
 type slotNodes [clusterSlots]*Node
 
@@ -35,22 +45,19 @@ func newRouter(s *Client) *router {
 	r := &router{client: s, nodes: map[string]*Node{}, stale: make(chan string, 1)}
 	r.whole = newNode(s, "")
 	g, isGoRedis := s.transport.(goRedis)
+	_, single := g.client.(*redis.Client)
 	if isGoRedis {
-		r.whole.own = g.ownConns()
+		r.whole.own, r.ring = g.ownConns(), g.ring()
 	}
 	switch {
-	case s.transport.Cluster():
-		r.divided.Store(true)
-	case !isGoRedis || g.single():
+	case s.transport.Cluster() || r.ring != nil:
+		r.keys.Store(apart)
+	case !isGoRedis || single:
 		r.once.Do(func() {}) // there is no map of slots
-	default:
-		r.ring = g.ring()
-		r.divided.Store(r.ring != nil)
 	}
 	return r
 }
 
-// queue returns the queue to the node of a key.
 func (r *router) queue(key string) *Node {
 	if r.ring != nil {
 		return r.shard(key)
@@ -64,7 +71,6 @@ func (r *router) queue(key string) *Node {
 	return r.whole
 }
 
-// shard returns the queue to a key's shard of a Ring.
 func (r *router) shard(key string) *Node {
 	addr := r.ring(key)
 	r.mu.Lock()
@@ -83,7 +89,6 @@ func (r *router) node(addr string) *Node {
 	return q
 }
 
-// queues returns the queues that are in use.
 func (r *router) queues() (all []*Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +114,6 @@ func (r *router) sampleKeys() map[string]*Node {
 	return keys
 }
 
-// close closes all queues.
 func (r *router) close() {
 	r.mu.Lock()
 	r.closed = true
@@ -122,11 +126,39 @@ func (r *router) close() {
 	group.Wait()
 }
 
-// noteDivided notes that the client, or a proxy, parts keys: a wrapper hides the type of
+// noteApart notes that the client, or a proxy, parts keys: a wrapper hides the type of
 // the client.
-func (r *router) noteDivided() {
-	if r.divided.CompareAndSwap(false, true) {
+func (r *router) noteApart() {
+	if r.keys.Swap(apart) != apart {
 		r.reload("")
+	}
+}
+
+// learn asks the host, unless the answer is known, whether keys lie together.
+func (r *router) learn() error {
+	if r.keys.Load() >= together {
+		return nil
+	}
+	parted, err := r.client.host.Parted()
+	switch {
+	case parted || SeveralSlots(err):
+		r.noteApart()
+		return nil
+	case err == nil && !r.keys.CompareAndSwap(asked, together):
+		r.keys.CompareAndSwap(unknown, together)
+	}
+	return err
+}
+
+// answered learns in the background, once a node has answered; after a failure not before a probe
+// interval has passed.
+func (r *router) answered() {
+	if r.keys.Load() == unknown && r.keys.CompareAndSwap(unknown, asked) {
+		r.client.Background(func() {
+			if r.learn() != nil && r.client.Sleep(r.client.ProbeInterval) {
+				r.keys.CompareAndSwap(asked, unknown)
+			}
+		})
 	}
 }
 
@@ -143,8 +175,8 @@ func (r *router) follow() {
 	const refresh = time.Minute // redirections show nothing
 	for key := ""; ; {
 		var again <-chan time.Time
-		if r.load(key) || r.divided.Load() {
-			r.divided.Store(true)
+		if r.load(key) || r.keys.Load() == apart {
+			r.keys.Store(apart)
 			again = time.After(refresh)
 		}
 		select {
@@ -168,16 +200,6 @@ func (r *router) load(failed string) bool {
 	}
 	r.replace(slots)
 	return true
-}
-
-// masterOf returns the address of a slot's master, empty if it has none.
-func masterOf(slots []SlotRange, n int) string {
-	for _, s := range slots {
-		if s.First <= n && n <= s.Last {
-			return s.Addr
-		}
-	}
-	return ""
 }
 
 // replace puts a new map in use, and closes the queues to nodes that have gone.

@@ -21,16 +21,13 @@ type SlotRange struct {
 	Addr        string // of the master; empty if there is none
 }
 
-// ReplyError is an error reply of the server as it came, such as "OOM command not
-// allowed". A [Transport] gives it to [Command.Done].
+// ReplyError is an error reply of the server as it came.
 type ReplyError string
 
 // Error returns at most the first 256 bytes.
 func (e ReplyError) Error() string { return warning.Clip(string(e), warning.Longest) }
 
-// ErrNotSent is wrapped by the error that a [Transport] gives to a command that has
-// certainly not been executed, for example because no connection was free. Failures to
-// dial need no wrapping.
+// ErrNotSent is wrapped by the error of a command that has certainly not been executed.
 var ErrNotSent = errors.New("distributed: the command was not sent")
 
 // errClientClosed reports that the caller has closed the client before the store.
