@@ -14,7 +14,6 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 	parts := v.Parts()
 	for i := range parts {
 		p := &parts[i]
-		p.Request.N = 1
 		if p.Cost == nil {
 			continue
 		}
@@ -35,18 +34,25 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 	} else {
 		err = acquire(ctx, lease, parts, wait)
 	}
+	ps.decided(ctx, lease, v, wait > 0, err)
+}
+
+// decided completes v, after the limiters have filled in lease or failed. waited: the delay of an
+// admission is over.
+func (ps *Policies[C]) decided(ctx context.Context, lease *algo.Lease, v *Verdict[C], waited bool, err error) {
+	parts := v.Parts()
 	if len(parts) == 1 {
 		if err == nil && lease.Allowed && lease.Delay <= 0 { // most calls
 			parts[0].Decision = lease.Decision
 		} else {
-			ps.conclude(ctx, lease, v, wait > 0, err)
+			ps.conclude(ctx, lease, v, waited, err)
 		}
 	} else {
 		for i := range parts {
 			parts[i].Decision = lease.Part(i).Decision
 		}
 		delay := lease.Delay
-		ps.conclude(ctx, lease, v, wait > 0, err)
+		ps.conclude(ctx, lease, v, waited, err)
 		for i := range parts {
 			parts[i].waited(delay, lease.Allowed)
 		}
@@ -105,7 +111,7 @@ func deny(d *algo.Decision, delay time.Duration) {
 	d.NextAfter = min(d.NextAfter, delay) // the charge is no longer before it
 }
 
-// conclude classifies every answer of the limiters. waited: the delay of an admission is over.
+// conclude classifies every answer of the limiters.
 func (ps *Policies[C]) conclude(ctx context.Context, lease *algo.Lease, v *Verdict[C], waited bool, err error) {
 	d := &lease.Decision
 	switch {
