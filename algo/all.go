@@ -138,20 +138,6 @@ func (a *all) Peek(ctx context.Context, key string, n int64) (d Decision, err er
 	return d, nil
 }
 
-// flatten returns the limits that reqs reach through choices and other compositions.
-func (c *compositeLease) flatten(ctx context.Context, reqs []Request) (parts []Request, err error) {
-	from := len(c.asked)
-	for i := range reqs {
-		if c.asked, err = flatten(ctx, c.asked, reqs[i]); err != nil {
-			return nil, requestError(reqs, i, err)
-		}
-		for len(c.owners) < len(c.asked)-from {
-			c.owners = append(c.owners, i)
-		}
-	}
-	return c.asked[from:], nil
-}
-
 // flatten appends the limits that decide about req.
 func flatten(ctx context.Context, parts []Request, req Request) (_ []Request, err error) {
 	if req.Limiter, err = chosen(ctx, req.Limiter, req.Key); err != nil {

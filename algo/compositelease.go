@@ -48,9 +48,16 @@ func newCompositeLease(mixed bool) *compositeLease {
 func (c *compositeLease) acquire(ctx context.Context, lease *Lease, reqs []Request, direct bool) (err error) {
 	parts := reqs
 	if !direct {
-		if parts, err = c.flatten(ctx, reqs); err != nil {
-			return err
+		from := len(c.asked)
+		for i := range reqs {
+			if c.asked, err = flatten(ctx, c.asked, reqs[i]); err != nil {
+				return requestError(reqs, i, err)
+			}
+			for len(c.owners) < len(c.asked)-from {
+				c.owners = append(c.owners, i)
+			}
 		}
+		parts = c.asked[from:]
 	}
 	c.requests = len(reqs)
 	c.leases = slices.Grow(c.leases[:0], len(parts))[:len(parts)]

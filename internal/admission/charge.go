@@ -28,12 +28,7 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 	if ps.Observe != nil {
 		v.started = time.Now()
 	}
-	var err error
-	if one := &parts[0].Request; len(parts) == 1 && wait <= 0 {
-		*lease, err = one.Limiter.Acquire(ctx, one.Key, one.N)
-	} else {
-		err = acquire(ctx, lease, parts, wait)
-	}
+	err := acquire(ctx, lease, parts, wait)
 	ps.decided(ctx, lease, v, wait > 0, err)
 }
 
@@ -41,31 +36,23 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 // admission is over.
 func (ps *Policies[C]) decided(ctx context.Context, lease *algo.Lease, v *Verdict[C], waited bool, err error) {
 	parts := v.Parts()
-	if len(parts) == 1 {
-		if err == nil && lease.Allowed && lease.Delay <= 0 { // most calls
-			parts[0].Decision = lease.Decision
-		} else {
-			ps.conclude(ctx, lease, v, waited, err)
-		}
-	} else {
-		for i := range parts {
-			parts[i].Decision = lease.Part(i).Decision
-		}
-		delay := lease.Delay
-		ps.conclude(ctx, lease, v, waited, err)
-		for i := range parts {
-			parts[i].waited(delay, lease.Allowed)
-		}
+	if len(parts) == 1 { // its decision is that of v
+		parts = nil
+	}
+	for i := range parts {
+		parts[i].Decision = lease.Part(i).Decision
+	}
+	delay := lease.Delay
+	ps.conclude(ctx, lease, v, waited, err)
+	for i := range parts {
+		parts[i].waited(delay, lease.Allowed)
 	}
 }
 
 // acquire charges all policies or none.
 func acquire[C any](ctx context.Context, lease *algo.Lease, parts []Part[C], wait time.Duration) (err error) {
-	var room [4]algo.Request // more need an allocation
+	var room [Few]algo.Request
 	reqs := room[:0]
-	if len(parts) > len(room) {
-		reqs = make([]algo.Request, 0, len(parts))
-	}
 	for i := range parts {
 		reqs = append(reqs, parts[i].Request)
 	}
