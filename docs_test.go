@@ -282,3 +282,23 @@ func TestReadmeHasTheTwoCommands(t *testing.T) {
 	require.Contains(t, readme, "make test ")
 	require.Contains(t, read(t, "Makefile"), "\ntest:")
 }
+
+// TestComparisonAgreesWithEvidence: where the comparison says that sluice is slower, the list of losses,
+// which is written from what make bench prints first, names the same peers, and with Redis up to as many
+// callers.
+func TestComparisonAgreesWithEvidence(t *testing.T) {
+	_, losses, _ := strings.Cut(read(t, "docs/evidence.md"), "## Where sluice loses\n")
+	losses, _, _ = strings.Cut(losses, "- **Targets of")
+	_, speed, _ := strings.Cut(read(t, "docs/comparison.md"), "## Speed\n")
+	speed, _, _ = strings.Cut(speed, "\n## ")
+	var slower string
+	for _, row := range regexp.MustCompile(`(?m)^\|.*\|.*\|(.*)\|$`).FindAllStringSubmatch(speed, -1) {
+		slower += row[1] + "\n"
+	}
+	_, prose, _ := strings.Cut(speed, "\n\nFor a bare count")
+	for _, peer := range []string{"x/sync", "bulkhead", "redis_rate", "ulule", "uber", "juju", "go-grpc-middleware", "go-limiter", "sync.Map"} {
+		require.Equal(t, strings.Contains(losses, peer), strings.Contains(slower+prose, peer), "%s: write both pages by make bench", peer)
+	}
+	rate := regexp.MustCompile(`redis_rate takes 0\.\d+ of the time alone, 0\.\d+ at 4 callers, 0\.\d+ at 8, and [1-9]\.\d+ at 16; ulule\s+0\.\d+, 0\.\d+, 0\.\d+ and 0\.\d+\.`)
+	require.Equal(t, strings.Contains(slower, "redis_rate at up to 8 callers, ulule at up to 16"), rate.MatchString(losses), "write both pages by make bench")
+}

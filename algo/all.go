@@ -30,10 +30,8 @@ func AcquireAll(ctx context.Context, reqs ...Request) (lease Lease, err error) {
 	case err != nil:
 	case len(reqs) == 1:
 		return reqs[0].Limiter.Acquire(ctx, reqs[0].Key, reqs[0].N)
-	case direct:
-		err = newCompositeLease(len(reqs), mixed).acquire(ctx, &lease, reqs, reqs)
 	default:
-		err = newCompositeLease(len(reqs), mixed).acquireFlattened(ctx, &lease, reqs)
+		err = newCompositeLease(mixed).acquire(ctx, &lease, reqs, direct)
 	}
 	return lease, err
 }
@@ -114,16 +112,11 @@ func (a *all) Acquire(ctx context.Context, key string, n int64) (lease Lease, er
 	if n < 0 {
 		return lease, fmt.Errorf("request 1 of %d: %w", len(a.limiters), costError(n))
 	}
-	c := newCompositeLease(len(a.limiters), false)
-	c.asked = c.asked[:0]
+	c := newCompositeLease(false)
 	for _, l := range a.limiters {
 		c.asked = append(c.asked, Request{l, key, n})
 	}
-	if a.chooses {
-		err = c.acquireFlattened(ctx, &lease, c.asked)
-	} else {
-		err = c.acquire(ctx, &lease, c.asked, c.asked)
-	}
+	err = c.acquire(ctx, &lease, c.asked, !a.chooses)
 	return lease, err
 }
 
@@ -143,22 +136,6 @@ func (a *all) Peek(ctx context.Context, key string, n int64) (d Decision, err er
 	}
 	combine(&d, answers)
 	return d, nil
-}
-
-// acquireFlattened is acquire for requests that reach their limits through
-// choices and other compositions.
-func (c *compositeLease) acquireFlattened(ctx context.Context, lease *Lease, reqs []Request) (err error) {
-	var room [inlineParts]Request
-	parts := room[:0]
-	for i := range reqs {
-		if parts, err = flatten(ctx, parts, reqs[i]); err != nil {
-			return requestError(reqs, i, err)
-		}
-		for len(c.owners) < len(parts) {
-			c.owners = append(c.owners, i)
-		}
-	}
-	return c.acquire(ctx, lease, reqs, parts)
 }
 
 // flatten appends the limits that decide about req.

@@ -19,7 +19,7 @@ type compositeLease struct {
 	requests   int
 	leases     []Lease   // one for each part, in order
 	owners     []int     // the request of each part; empty: each part is a request
-	asked      []Request // of All
+	asked      []Request // of All, and behind choices
 	mixed      bool      // the requests have different costs
 	now        keystore.Reading
 	inline     [inlineParts]Lease
@@ -37,15 +37,29 @@ var warnMixed = &warning.Once{Line: warning.Line{
 	Do:      "settle each by itself with Lease.Part",
 }}
 
-func newCompositeLease(requests int, mixed bool) *compositeLease {
+func newCompositeLease(mixed bool) *compositeLease {
 	c := compositeLeases.Get().(*compositeLease)
-	c.requests, c.mixed, c.owners, c.now = requests, mixed, c.owners[:0], keystore.Reading{}
+	c.mixed, c.owners, c.asked, c.now = mixed, c.owners[:0], c.asked[:0], keystore.Reading{}
 	return c
 }
 
-// acquire charges the parts of reqs and writes the answer to lease. Unless all
-// are admitted, nothing stays charged.
-func (c *compositeLease) acquire(ctx context.Context, lease *Lease, reqs, parts []Request) error {
+// acquire charges reqs and writes the answer to lease. Unless all are admitted, nothing stays charged.
+// direct: each limiter decides for itself.
+func (c *compositeLease) acquire(ctx context.Context, lease *Lease, reqs []Request, direct bool) (err error) {
+	parts := reqs
+	if !direct {
+		from := len(c.asked)
+		for i := range reqs {
+			if c.asked, err = flatten(ctx, c.asked, reqs[i]); err != nil {
+				return requestError(reqs, i, err)
+			}
+			for len(c.owners) < len(c.asked)-from {
+				c.owners = append(c.owners, i)
+			}
+		}
+		parts = c.asked[from:]
+	}
+	c.requests = len(reqs)
 	c.leases = slices.Grow(c.leases[:0], len(parts))[:len(parts)]
 	if failed, err := c.charge(ctx, parts); err != nil {
 		if len(c.owners) > 0 {

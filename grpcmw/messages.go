@@ -6,7 +6,6 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/admission"
 )
 
 // messages charges one stream: its opening and its messages, as the mode says.
@@ -27,7 +26,7 @@ type messages struct {
 // open finds the keys, once for the stream and its messages, and charges the
 // opening. The error is the answer.
 func (p *messages) open(lease *algo.Lease) (trailer metadata.MD, err error) {
-	if p.limited = p.ps.Keys(p.ctx, p.call, &p.keys, admission.Asked{}); p.limited && !p.i.Own.mode.has(OnOpen) {
+	if p.limited = p.ps.Keys(p.ctx, p.call, &p.keys, nil, nil); p.limited && !p.i.Own.mode.has(OnOpen) {
 		p.ctx = p.ps.WithLease(p.ctx, lease, new(verdict))
 		return nil, nil
 	}

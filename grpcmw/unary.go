@@ -77,14 +77,12 @@ func (i *interceptor) serve(c call, lease, kept *algo.Lease, ps *policies, handl
 
 // admit decides on a call. With a nil error it may start, with that context and trailer.
 func (i *interceptor) admit(c call, lease, kept *algo.Lease, ps *policies) (context.Context, metadata.MD, error) {
-	var asked admission.Asked
-	if kept == nil && !i.Own.rateTrailers {
-		var pass bool
-		if asked, pass = ps.Try(c.ctx, c, lease); pass {
-			return c.ctx, nil, nil
-		}
+	var room [admission.Few]algo.Request
+	reqs, pass, err := ps.Try(c.ctx, c, lease, room[:])
+	if pass && kept == nil && !i.Own.rateTrailers {
+		return c.ctx, nil, nil
 	}
 	var v verdict // not on the stack of the handler, which may be deep
-	ps.Admit(c.ctx, c, lease, &v, asked)
+	ps.Admit(c.ctx, c, lease, &v, reqs, err)
 	return i.admitted(c, kept, ps, &v)
 }

@@ -46,7 +46,7 @@ func Answer(w http.ResponseWriter, r *http.Request, l algo.Limiter, key string, 
 func (m *middleware) answer(w http.ResponseWriter, r *http.Request, ps *policies, v *verdict) (pass bool) {
 	decided := v.Result == telemetry.Allowed || v.Result == telemetry.Denied && v.Blame != admission.Keyless
 	if decided && m.Own.headers != None {
-		m.Own.advertise(w.Header(), v)
+		m.Own.advertise(w.Header(), v.Parts())
 	}
 	switch {
 	case v.Pass():

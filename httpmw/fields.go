@@ -30,35 +30,23 @@ const (
 )
 
 // advertise sets the fields of a decision, with an item for each policy in force.
-func (o *ownOptions) advertise(h http.Header, v *verdict) {
-	parts := v.Parts()
-	if len(parts) == 1 {
-		o.advertiseOne(h, parts[0].Policy, &parts[0].Decision)
-		return
-	}
+func (o *ownOptions) advertise(h http.Header, parts []part) {
 	if o.legacy != IETF {
 		for i := range parts {
 			if p := &parts[i]; p.InForce(&p.Decision) {
-				advertiseLegacy(h, p.Policy, &p.Decision, o.legacy)
+				advertiseLegacy(h, p, o.legacy)
 			}
 		}
 	}
-	if o.headers == IETF {
+	switch {
+	case o.headers != IETF:
+	case len(parts) == 1:
+		if p := &parts[0]; p.InForce(&p.Decision) {
+			item := p.PolicyItem(p.Decision.Limit)
+			setFields(h, &[2]string{item.Text, p.LimitItem(&p.Decision, item)})
+		}
+	default:
 		advertiseAll(h, parts)
-	}
-}
-
-// advertiseOne is advertise for one policy.
-func (o *ownOptions) advertiseOne(h http.Header, p *admission.Policy[*http.Request], d *algo.Decision) {
-	if !p.InForce(d) {
-		return
-	}
-	if o.legacy != IETF {
-		advertiseLegacy(h, p, d, o.legacy)
-	}
-	if o.headers == IETF {
-		item := p.PolicyItem(d.Limit)
-		setFields(h, &[2]string{item.Text, p.LimitItem(d, item)})
 	}
 }
 
@@ -141,7 +129,8 @@ func addField(h http.Header, name string, line []string) {
 }
 
 // advertiseLegacy sets the fields, unless a tighter limit has set them before.
-func advertiseLegacy(h http.Header, p *admission.Policy[*http.Request], d *algo.Decision, mode HeadersMode) {
+func advertiseLegacy(h http.Header, p *part, mode HeadersMode) {
+	d := &p.Decision
 	if before := h[legacyRemaining]; len(before) > 0 {
 		left, err := strconv.ParseInt(before[0], 10, 64)
 		if err == nil && left <= d.Remaining {

@@ -89,15 +89,17 @@ func (h *handler) plain(w http.ResponseWriter, r *http.Request, ps *policies) {
 
 // admit decides on r, and answers it if it does not pass.
 func (h *handler) admit(ctx context.Context, w http.ResponseWriter, r *http.Request, ps *policies, lease *algo.Lease) bool {
-	asked, pass := ps.Try(ctx, r, lease)
-	if pass {
-		if h.Own.headers != None {
-			h.Own.advertiseOne(w.Header(), ps.All[0], &lease.Decision)
-		}
+	var room [admission.Few]algo.Request
+	reqs, pass, err := ps.Try(ctx, r, lease, room[:])
+	if pass && h.Own.headers == None {
+		return true
+	}
+	if pass && len(ps.All) == 1 {
+		h.Own.advertise(w.Header(), []part{{Policy: ps.All[0], Decision: lease.Decision}})
 		return true
 	}
 	var v verdict // not on the stack of the handler, which may be deep
-	ps.Admit(ctx, r, lease, &v, asked)
+	ps.Admit(ctx, r, lease, &v, reqs, err)
 	return h.answer(w, r, ps, &v)
 }
 
@@ -127,7 +129,7 @@ func (h *handler) admitInFlight(w http.ResponseWriter, r *http.Request, ps *poli
 		return r.Context(), h.admit(ctx, w, r, ps, f.Lease())
 	}
 	var v verdict
-	if ps.Admit(ctx, r, f.Lease(), &v, admission.Asked{}); !h.answer(w, r, ps, &v) {
+	if ps.Admit(ctx, r, f.Lease(), &v, nil, nil); !h.answer(w, r, ps, &v) {
 		return nil, false
 	}
 	f.Lease().AwaitClient(false) // later calls may coincide with those of the handler

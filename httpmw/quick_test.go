@@ -2,6 +2,7 @@ package httpmw_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -12,8 +13,9 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// TestOneQuestionForEachRequest: the key function and the limiter are asked once, whichever way a
-// decision takes: without a verdict, to a denial, without a key, or after a failure.
+// TestOneQuestionForEachRequest: the key functions and the limiters are asked once, whichever way a
+// decision takes: without a verdict, to a denial, without a key, or after a failure. Of several
+// policies the last one decides so; a room on the stack has four.
 func TestOneQuestionForEachRequest(t *testing.T) {
 	for name, row := range map[string]struct {
 		keyErr error
@@ -29,15 +31,30 @@ func TestOneQuestionForEachRequest(t *testing.T) {
 		"the limiter fails":    {failed: errors.New("down"), status: 503, asked: 1},
 		"the key function too": {keyErr: errors.New("broken"), status: 503},
 	} {
-		keys := 0
-		key := func(*http.Request) (string, error) {
-			keys++
-			return "k", row.keyErr
+		for n := range 6 {
+			for _, fields := range []httpmw.HeadersMode{httpmw.IETF, httpmw.None} {
+				keys, others := 0, &scripted{decision: algo.Decision{Allowed: true, Limit: 9, Remaining: 8}}
+				found := func(*http.Request) (string, error) {
+					keys++
+					return "k", nil
+				}
+				l := &scripted{decision: row.answer, err: row.failed}
+				var ps []httpmw.Policy
+				for i := range n {
+					ps = append(ps, httpmw.Policy{Name: fmt.Sprint("other", i), Limiter: others, Key: found})
+				}
+				ps = append(ps, httpmw.Policy{Name: "last", Limiter: l, Key: func(*http.Request) (string, error) {
+					keys++
+					return "k", row.keyErr
+				}})
+				w := serve(httpmw.Limits(ps, httpmw.WithHeaders(fields))(ok), get())
+				require.Equal(t, row.status, w.Code, name)
+				require.Equal(t, n+1, keys, name)
+				require.Len(t, l.keys, row.asked, name)
+				require.Len(t, others.keys, n*row.asked, name)
+				require.Len(t, others.outcomes, n*row.asked, name)
+				require.Equal(t, fields == httpmw.IETF && row.failed == nil && row.asked > 0, w.Header().Get("RateLimit") != "", name)
+			}
 		}
-		l := &scripted{decision: row.answer, err: row.failed}
-		w := serve(httpmw.Limit(l, key)(ok), get())
-		require.Equal(t, row.status, w.Code, name)
-		require.Equal(t, 1, keys, name)
-		require.Len(t, l.keys, row.asked, name)
 	}
 }

@@ -26,7 +26,7 @@ func policyOf(l algo.Limiter) *admission.Policies[context.Context] {
 
 // charge is Admit with a wait.
 func charge(ctx context.Context, ps *admission.Policies[context.Context], lease *algo.Lease, wait time.Duration) (v admission.Verdict[context.Context]) {
-	ps.Keys(ctx, ctx, &v, admission.Asked{})
+	ps.Keys(ctx, ctx, &v, nil, nil)
 	ps.Charge(ctx, ctx, lease, &v, wait)
 	return v
 }

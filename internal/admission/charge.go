@@ -15,7 +15,6 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 	parts := v.Parts()
 	for i := range parts {
 		p := &parts[i]
-		p.Request.N = 1
 		if p.Cost == nil {
 			continue
 		}
@@ -30,27 +29,24 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 	if ps.Observe != nil {
 		v.started = time.Now()
 	}
-	var err error
-	if one := &parts[0].Request; len(parts) == 1 && wait <= 0 {
-		*lease, err = one.Limiter.Acquire(ctx, one.Key, one.N)
-	} else {
-		err = acquire(ctx, lease, parts, wait)
+	err := acquire(ctx, lease, parts, wait)
+	ps.decided(ctx, lease, v, wait > 0, err)
+}
+
+// decided completes v, after the limiters have filled in lease or failed. waited: the delay of an
+// admission is over.
+func (ps *Policies[C]) decided(ctx context.Context, lease *algo.Lease, v *Verdict[C], waited bool, err error) {
+	parts := v.Parts()
+	if len(parts) == 1 { // its decision is that of v
+		parts = nil
 	}
-	if len(parts) == 1 {
-		if err == nil && lease.Allowed && lease.Delay <= 0 { // most calls
-			parts[0].Decision = lease.Decision
-		} else {
-			ps.conclude(ctx, lease, v, wait > 0, err)
-		}
-	} else {
-		for i := range parts {
-			parts[i].Decision = lease.Part(i).Decision
-		}
-		delay := lease.Delay
-		ps.conclude(ctx, lease, v, wait > 0, err)
-		for i := range parts {
-			parts[i].waited(delay, lease.Allowed)
-		}
+	for i := range parts {
+		parts[i].Decision = lease.Part(i).Decision
+	}
+	delay := lease.Delay
+	ps.conclude(ctx, lease, v, waited, err)
+	for i := range parts {
+		parts[i].waited(delay, lease.Allowed)
 	}
 	if ps.unobserved {
 		logTrials(parts)
@@ -68,11 +64,8 @@ func logTrials[C any](parts []Part[C]) {
 
 // acquire charges all policies or none.
 func acquire[C any](ctx context.Context, lease *algo.Lease, parts []Part[C], wait time.Duration) (err error) {
-	var room [4]algo.Request // more need an allocation
+	var room [Few]algo.Request
 	reqs := room[:0]
-	if len(parts) > len(room) {
-		reqs = make([]algo.Request, 0, len(parts))
-	}
 	for i := range parts {
 		reqs = append(reqs, parts[i].Request)
 	}
@@ -118,7 +111,7 @@ func deny(d *algo.Decision, delay time.Duration) {
 	d.NextAfter = min(d.NextAfter, delay) // the charge is no longer before it
 }
 
-// conclude classifies every answer of the limiters. waited: the delay of an admission is over.
+// conclude classifies every answer of the limiters.
 func (ps *Policies[C]) conclude(ctx context.Context, lease *algo.Lease, v *Verdict[C], waited bool, err error) {
 	d := &lease.Decision
 	switch {

@@ -19,17 +19,17 @@ type Policies[C any] struct {
 	All          []*Policy[C]
 	NeedsRelease bool // a lease may hold a slot, or its outcome decides the charge
 	chooses      bool // the limiter depends on the call
-	quick        bool // one limiter is asked for one unit, and nobody observes that
+	quick        bool // each limiter is asked for one unit, and nobody observes that
 	limiters     []algo.Limiter
 	policies     []string // their names
 }
 
 func newPolicies[C any](a Adapter, s *Settings[C], all ...*Policy[C]) *Policies[C] {
-	ps := &Policies[C]{Adapter: a, Settings: s, All: all}
+	ps := &Policies[C]{Adapter: a, Settings: s, All: all, quick: s.Observe == nil}
 	for i, p := range all {
 		p.Index = i
 		ps.limiters, ps.policies = append(ps.limiters, p.Limiter), append(ps.policies, p.Name)
-		if p.Limiter == nil { // of calls whose plan is not known
+		if ps.quick = ps.quick && p.Cost == nil; p.Limiter == nil { // of calls whose plan is not known
 			continue
 		}
 		ps.NeedsRelease = ps.NeedsRelease || algo.About(p.Limiter).NeedsRelease
@@ -37,7 +37,6 @@ func newPolicies[C any](a Adapter, s *Settings[C], all ...*Policy[C]) *Policies[
 			_, chooser := l.(algo.Chooser)
 			ps.chooses = ps.chooses || chooser
 		}
-		ps.quick = len(all) == 1 && p.Cost == nil && s.Observe == nil && !ps.chooses
 	}
 	return ps
 }
@@ -76,61 +75,70 @@ func (s *Settings[C]) noteUnkept() {
 	}
 }
 
-// Asked is what [Policies.Try] has done.
-type Asked struct {
-	key          string
-	err          error // of the key function, or of the limiter
-	found, asked bool  // the key, or an error; the limiter
-}
-
-// Try is all of Admit that most calls need: one limiter that lets the call pass at once needs no
-// verdict, which takes as long to make as to decide. If it is false, Admit goes on.
-func (ps *Policies[C]) Try(ctx context.Context, call C, lease *algo.Lease) (a Asked, pass bool) {
+// Try is all of Admit that most calls need: where all limiters let a call pass at once, it needs no
+// verdict, which takes as long to make as to decide. Otherwise, or where a verdict is needed all the
+// same, Admit goes on with reqs, which are in room, of the keys that were found, and with err, of the
+// next key function, or of the limiters if all have a key.
+func (ps *Policies[C]) Try(ctx context.Context, call C, lease *algo.Lease, room []algo.Request) (reqs []algo.Request, pass bool, err error) {
 	ps.noteUnkept()
-	if !ps.quick {
-		return a, false
+	if !ps.quick || ps.chooses {
+		return nil, false, nil
 	}
-	p := ps.All[0]
-	if a.key, a.err = p.Key(call); a.err != nil {
-		a.found = true
-		return a, false
+	if len(ps.All) > len(room) {
+		room = make([]algo.Request, len(ps.All))
 	}
-	p.share.Usual(keyed)
-	if l, ok := p.Limiter.(*algo.RateLimiter); ok { // in line, and its lease in place
-		*lease, a.err = l.Acquire(ctx, a.key, 1)
+	reqs = room[:len(ps.All)]
+	for i, p := range ps.All {
+		r := &reqs[i]
+		if r.Key, err = p.find(call); err != nil {
+			return reqs[:i], false, err
+		}
+		r.Limiter, r.N = p.Limiter, 1
+	}
+	if l, ok := reqs[0].Limiter.(*algo.RateLimiter); ok && len(reqs) == 1 { // in line, and its lease in place
+		*lease, err = l.Acquire(ctx, reqs[0].Key, 1)
 	} else {
-		*lease, a.err = p.Limiter.Acquire(ctx, a.key, 1)
+		*lease, err = algo.AcquireAll(ctx, reqs...)
 	}
-	a.asked = true
-	return a, a.err == nil && lease.Allowed && lease.Delay <= 0
+	return reqs, err == nil && lease.Allowed && lease.Delay <= 0, err
 }
 
-// Admit decides on a call, after Try or with a zero Asked: all policies are charged or none. If v
+// find is Key, and counts the calls that have one.
+func (p *Policy[C]) find(call C) (key string, err error) {
+	if key, err = p.Key(call); err == nil {
+		p.share.Usual(keyed)
+	}
+	return key, err
+}
+
+// Admit decides on a call, with what Try returned or nothing: all policies are charged or none. If v
 // passes, the call may start, and lease is acquired, or zero if nothing limits the call. Otherwise
 // nothing stays charged. A policy without a key under Skip, or that could not find its key with
 // FailOpen, is left out. v is zero.
-func (ps *Policies[C]) Admit(ctx context.Context, call C, lease *algo.Lease, v *Verdict[C], a Asked) {
-	if a.asked {
-		v.Result = telemetry.Allowed
-		v.add(ps.All[0], ps.All[0].Limiter, a.key)
-		v.room[0].Request.N = 1
-		ps.conclude(ctx, lease, v, false, a.err)
-	} else if ps.Keys(ctx, call, v, a) {
+func (ps *Policies[C]) Admit(ctx context.Context, call C, lease *algo.Lease, v *Verdict[C], reqs []algo.Request, err error) {
+	switch {
+	case !ps.Keys(ctx, call, v, reqs, err):
+	case len(reqs) == len(ps.All):
+		ps.decided(ctx, lease, v, false, err)
+	default:
 		ps.Charge(ctx, call, lease, v, 0)
 	}
 }
 
 // Keys is the part of Admit that a stream needs once: it finds the key of each policy, and
 // the limiter that is chosen for it. It is false if no limiter has to decide.
-func (ps *Policies[C]) Keys(ctx context.Context, call C, v *Verdict[C], a Asked) bool {
+func (ps *Policies[C]) Keys(ctx context.Context, call C, v *Verdict[C], reqs []algo.Request, failed error) bool {
 	ps.noteUnkept()
-	if n := len(ps.All); n > fewPolicies {
+	if n := len(ps.All); n > Few {
 		v.more = make([]Part[C], 0, n)
 	}
-	for _, p := range ps.All {
-		key, err := a.key, a.err
-		if !a.found {
-			key, err = p.Key(call)
+	for i, p := range ps.All {
+		key, err := "", failed
+		switch {
+		case i < len(reqs):
+			key, err = reqs[i].Key, nil
+		case failed == nil || i > len(reqs):
+			key, err = p.find(call)
 		}
 		if err != nil {
 			if key, v.Result = ps.keyless(ctx, p, v, err); v.Blame != nobody {
@@ -138,8 +146,6 @@ func (ps *Policies[C]) Keys(ctx context.Context, call C, v *Verdict[C], a Asked)
 			} else if v.Result != telemetry.Allowed {
 				continue
 			}
-		} else {
-			p.share.Usual(keyed)
 		}
 		l := p.Limiter
 		if ps.chooses {

@@ -23,12 +23,12 @@ type Verdict[C any] struct {
 	started time.Time     // when the limiters were asked; only with an observer
 	all     algo.Decision // of several policies together
 	count   int
-	room    [fewPolicies]Part[C]
+	room    [Few]Part[C]
 	more    []Part[C] // in place of room, for more policies
 }
 
-// fewPolicies is how many policies need no allocation: a Verdict is cleared for each call.
-const fewPolicies = 2
+// Few is how many policies need no allocation: a Verdict is cleared for each call.
+const Few = 4
 
 // Part is one policy's part in a verdict.
 type Part[C any] struct {
@@ -90,6 +90,7 @@ func (v *Verdict[C]) add(p *Policy[C], l algo.Limiter, key string) {
 		part = &v.more[v.count]
 	}
 	part.Policy, part.Request.Limiter, part.Request.Key = p, l, key // one by one: without a bulk write barrier
+	part.Request.N = 1
 	v.count++
 }
 
@@ -104,6 +105,7 @@ func (v *Verdict[C]) Again() Verdict[C] {
 func (v *Verdict[C]) only(p *Policy[C], key string) {
 	v.count, v.more, v.room[0] = 0, nil, Part[C]{}
 	v.add(p, p.Limiter, key)
+	v.room[0].Request.N = 0
 }
 
 // denied classifies a denial. A client that has left does not see it; a
