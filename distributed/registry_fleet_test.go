@@ -75,9 +75,9 @@ func TestServicesDoNotCountEachOther(t *testing.T) {
 	}
 	requireTTL(t, server)
 	_, err := distributed.New(server.Client(), distributed.WithService(strings.Repeat("x", 201)))
-	require.ErrorContains(t, err, "service name has 201 bytes")
+	require.ErrorContains(t, err, "WithService: has 201 bytes")
 	_, err = distributed.New(server.Client(), distributed.WithAssumedInstances(0))
-	require.ErrorContains(t, err, "assumed instances is 0, want 1 or more")
+	require.ErrorContains(t, err, "WithAssumedInstances: is 0, want 1 or more")
 }
 
 // TestHeartbeatsAreCheap: the time that Redis spends on a heartbeat grows with the

@@ -22,7 +22,7 @@ func Example_algorithms() {
 	// Output:
 	// true <nil> <nil> <nil>
 	// 1000-per-day
-	// algo: token bucket: does not take the option Slack, only Burst, MaxWait, MaxKeys, DenyNew
+	// algo: token bucket: does not take the option Slack, only Burst, MaxWait, MaxKeys, DenyNew, Clock
 }
 
 // Four workers share a limit, and wait their turn.

@@ -267,7 +267,7 @@ func TestWiring(t *testing.T) {
 		"client: DialOptions: the limiter is nil":                                                                    func() { client.DialOptions(nil, rpckey.Global()) },
 		"client: DialOptions: the key function is nil; rpckey.Global gives all calls one limit":                      func() { client.DialOptions(admitting(), nil) },
 		"client: DialOptions: WithServerWait: is nil":                                                                func() { client.DialOptions(admitting(), rpckey.Global(), client.WithServerWait(nil)) },
-		`client: DialOptions: WithName: "a b" has characters other than letters, digits, dot, underscore and hyphen`: func() { client.DialOptions(admitting(), rpckey.Global(), client.WithName("a b")) },
+		`grpcmw: DenialError: WithName: "a b" has characters other than letters, digits, dot, underscore and hyphen`: func() { client.DialOptions(admitting(), rpckey.Global(), client.WithName("a b")) },
 	} {
 		require.PanicsWithValue(t, message, wire)
 	}

@@ -6,9 +6,9 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
-	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/internal/option"
 )
 
@@ -24,10 +24,8 @@ func (o Option) split() (string, func(*pacer) error) { return o.name, o.apply }
 // WithName sets the name of the limit in statuses and events: 1 to 64 letters, digits, dots,
 // underscores and hyphens. The default describes the limit.
 func WithName(name string) Option {
-	return Option{"WithName", func(p *pacer) error {
-		p.Name = name
-		return admission.CheckName(name)
-	}}
+	_ = denialError(name, "", algo.Decision{}) // panics
+	return Option{"WithName", option.Sets(func(p *pacer) { p.Name = name })}
 }
 
 // WithCost sets the cost of a call; the default is 1. It gets nil as the message of a stream. A

@@ -49,7 +49,7 @@ func (ps *Policies[C]) decided(ctx context.Context, lease *algo.Lease, v *Verdic
 		parts[i].waited(delay, lease.Allowed)
 	}
 	if ps.unobserved {
-		logTrials(parts)
+		logTrials(v.Parts())
 	}
 }
 

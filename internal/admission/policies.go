@@ -100,7 +100,7 @@ func (ps *Policies[C]) Try(ctx context.Context, call C, lease *algo.Lease, room 
 	} else {
 		*lease, err = algo.AcquireAll(ctx, reqs...)
 	}
-	return reqs, err == nil && lease.Allowed && lease.Delay <= 0, err
+	return reqs, err == nil && lease.Allowed && lease.Delay <= 0 && lease.Trial == algo.Admitted, err
 }
 
 // find is Key, and counts the calls that have one.
