@@ -13,7 +13,7 @@ TOOL     = "$$($(GO) -C internal/release tool -n $(1))"
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 SMOKE   := ./algo/... ./internal/decide ./internal/admission ./internal/class ./internal/clientip ./keyfunc/... ./grpcmw
-MODULES := algo/telemetry/otelmetrics distributed/rueidisstore dropin httpmw/admin programs/plan bench $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
+MODULES := algo/telemetry/otelmetrics distributed/rueidisstore dropin httpmw/admin bench $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod programs/*/go.mod))
 
 .PHONY: help smoke test check lint api shapes tidy long fuzz mutants faults valkey versions browser vulnerabilities release-test \
   bench bench-own overload overload-cores sim structure site release push-images

@@ -88,7 +88,7 @@ func checkImages(t *testing.T, dir, address string) {
 			}
 		}
 	}
-	kit := run(t, dir, "git", "grep", "-h", "image: ghcr.io/sluice-go/", "v0.987.0", "--", "examples")
+	kit := run(t, dir, "git", "grep", "-h", "image: ghcr.io/sluice-go/", "v0.987.0", "--", "programs")
 	if n := strings.Count(kit, "/sluice-gateway:v0.987.0\n"); n != 3 || n != strings.Count(kit, "\n") {
 		t.Errorf("the kit has other images:\n%s", kit)
 	}

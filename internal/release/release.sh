@@ -19,7 +19,7 @@ sbom=$(go -C internal/release tool -n cyclonedx-gomod)
 built=$(mktemp -d)
 go -C internal/release build -o "$built/image" ./image
 
-before=$(git rev-parse HEAD) nested="httpmw/admin algo/telemetry/otelmetrics distributed/rueidisstore dropin examples/gateway examples/rls programs/plan"
+before=$(git rev-parse HEAD) nested="httpmw/admin algo/telemetry/otelmetrics distributed/rueidisstore dropin programs/gateway programs/rls programs/plan"
 tags=$version
 for m in $nested; do tags="$tags $m/$version"; done
 undo() {
@@ -36,9 +36,9 @@ edit CHANGELOG.md "s/^## Unreleased\$/&\\
 \\
 ## $version - $(date +%Y-%m-%d)/"
 for m in $(git ls-files | grep 'go\.mod$'); do
-	edit "$m" "s#^(	github.com/sluice-go/sluice(/httpmw/admin|/algo/telemetry/otelmetrics|/distributed/rueidisstore|/dropin|/examples/gateway)?) v[^ ]+#\\1 $version#"
+	edit "$m" "s#^(	github.com/sluice-go/sluice(/httpmw/admin|/algo/telemetry/otelmetrics|/distributed/rueidisstore|/dropin|/programs/gateway)?) v[^ ]+#\\1 $version#"
 done
-for kit in $(git ls-files 'examples/*/kit/*.yaml'); do
+for kit in $(git ls-files 'programs/*/kit/*.yaml'); do
 	edit "$kit" "s#(ghcr.io/sluice-go/sluice-[a-z]+):v[^ ]+#\\1:$version#"
 done
 git commit -qam "sluice $version, for development"
@@ -68,7 +68,7 @@ program() { # program NAME OS ARCHITECTURE FOLDER
 	env -u GOBIN GOOS="$2" GOARCH="$3" CGO_ENABLED=0 GOWORK=off GOFLAGS=-modcacherw GOPATH="$built/go" GOMODCACHE="$built/mod" \
 		GOPRIVATE='github.com/sluice-go/*' GOPROXY="file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)" \
 		GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$PWD.insteadOf" GIT_CONFIG_VALUE_0=https://github.com/sluice-go/sluice \
-		go install -trimpath -ldflags='-s -w' "github.com/sluice-go/sluice/examples/$1@$version"
+		go install -trimpath -ldflags='-s -w' "github.com/sluice-go/sluice/programs/$1@$version"
 	find "$built/go/bin" -name "$1" -exec mv {} "$4" \;
 	{
 		echo "== Go"
@@ -86,7 +86,7 @@ for p in gateway rls; do
 		name=sluice-$p-$version-$os-$architecture
 		mkdir "$built/$name"
 		program "$p" "$os" "$architecture" "$built/$name"
-		cp LICENSE "examples/$p/README.md" "examples/$p/$p.yaml" "$built/$name"
+		cp LICENSE "programs/$p/README.md" "programs/$p/$p.yaml" "$built/$name"
 		pack "$built" "$name" | gzip -9n >"dist/$name.tar.gz"
 		[ "$os" = linux ] || continue
 		pack "$built/$name" "$p" LICENSE LICENSES >"$built/$p-$architecture.tar"

@@ -87,10 +87,10 @@ func TestRelease(t *testing.T) {
 	t.Setenv("PLATFORMS", "linux/amd64 linux/arm64") // others take long with a cold cache
 	t.Log(run(t, dir, "sh", "internal/release/release.sh", "v0.987.0"))
 	refused("v0.987.0", "exists")
-	if at := run(t, dir, "git", "tag", "--points-at", "HEAD~1"); at != "algo/telemetry/otelmetrics/v0.987.0\ndistributed/rueidisstore/v0.987.0\ndropin/v0.987.0\nexamples/gateway/v0.987.0\nexamples/rls/v0.987.0\nhttpmw/admin/v0.987.0\nprograms/plan/v0.987.0\nv0.987.0\n" {
+	if at := run(t, dir, "git", "tag", "--points-at", "HEAD~1"); at != "algo/telemetry/otelmetrics/v0.987.0\ndistributed/rueidisstore/v0.987.0\ndropin/v0.987.0\nhttpmw/admin/v0.987.0\nprograms/gateway/v0.987.0\nprograms/plan/v0.987.0\nprograms/rls/v0.987.0\nv0.987.0\n" {
 		t.Fatalf("tags: %q", at)
 	}
-	for _, m := range []string{"httpmw/admin", "algo/telemetry/otelmetrics", "distributed/rueidisstore", "dropin", "examples/gateway", "programs/plan"} {
+	for _, m := range []string{"httpmw/admin", "algo/telemetry/otelmetrics", "distributed/rueidisstore", "dropin", "programs/gateway", "programs/plan"} {
 		if got := run(t, filepath.Join(dir, m), "go", "list", "-mod=readonly", "-m", "-f", "{{.Version}}", "github.com/sluice-go/sluice"); got != "v0.987.0\n" {
 			t.Errorf("%s requires %q", m, got)
 		}
@@ -127,7 +127,7 @@ func checkPrograms(t *testing.T, dir string) {
 			t.Error(said)
 		}
 		about := run(t, dir, "go", "version", "-m", binary)
-		for _, line := range []string{"\tmod\tgithub.com/sluice-go/sluice/examples/" + program + "\tv0.987.0\th1:", "\tdep\tgithub.com/sluice-go/sluice\tv0.987.0\th1:", "CGO_ENABLED=0", "-trimpath=true"} {
+		for _, line := range []string{"\tmod\tgithub.com/sluice-go/sluice/programs/" + program + "\tv0.987.0\th1:", "\tdep\tgithub.com/sluice-go/sluice\tv0.987.0\th1:", "CGO_ENABLED=0", "-trimpath=true"} {
 			if !strings.Contains(about, line) {
 				t.Errorf("%s lacks %q:\n%s", program, line, about)
 			}
