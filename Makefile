@@ -97,7 +97,7 @@ versions: ## this tree beside OLD, a commit or the last tag, on one Redis; FORMA
 	@test -n "$(OLD)" || { echo "no version is tagged: make versions OLD=commit" >&2; exit 2; }
 	cd bench && $(GO) test -count 1 -v ./versions -old $(OLD) -formats "$(FORMATS)"
 
-browser: site ## the admin page and the web site in a headless Chromium, with axe-core; needs Node 20; PICTURES=1 takes those of docs/admin
+browser: site ## the admin page and the web site in a headless Chromium, with axe-core; needs Node; PICTURES=1 takes those of docs/admin
 	$(REDIS)
 	@sh httpmw/admin/browser/install.sh
 	npm ci --no-audit --no-fund --prefix httpmw/admin/browser/axe
@@ -148,7 +148,7 @@ structure: ## the structure of the library as numbers; TREE is another version
 	cd bench && $(GO) run ./structure -tree $(abspath $(or $(TREE),.))
 
 # The lock pins every package; rollup is one of which all platforms are on record.
-site: ## the pages and the playground as a web site in site/dist; fails on a dead link; needs Node 20
+site: ## the pages and the playground as a web site in site/dist; fails on a dead link; needs Node
 	cd site && npm ci --no-audit --no-fund && npm run build
 
 release: ## tags VERSION=v0.1.0 and writes dist: source, archives and images of gateway and rls, SBOM; pushes nothing
