@@ -5,6 +5,7 @@
 //
 //	rls -config rls.yaml          serve
 //	rls -config rls.yaml -check   report errors in the file
+//	rls -config rls.yaml -check -sent requests.json    and requests without a limit
 package main
 
 import (
@@ -24,7 +25,8 @@ var rateLimits = command.Command{
 		}
 		return fmt.Sprintf("%d domains", len(f.Domains)), nil
 	},
-	New: func(f *config.File, log *slog.Logger, _ io.Writer) (command.Service, error) { return newServer(f, log) },
+	Sent: checkSent,
+	New:  func(f *config.File, log *slog.Logger, _ io.Writer) (command.Service, error) { return newServer(f, log) },
 }
 
 func main() { rateLimits.Main() }

@@ -66,7 +66,11 @@ func (s *server) assemble() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.site.Follow(limits.Apply), s.serveBoth(limits))
+	return errors.Join(s.site.Follow(limits.Apply), s.serveBoth(limits),
+		s.site.Metrics.Counter("rls_unknown_domains_total", "Descriptors in domains that the file does not have: they have no limit.",
+			func() int64 { domains, _ := limits.Unmatched(); return domains }),
+		s.site.Metrics.Counter("rls_unknown_descriptors_total", "Descriptors that have no limit in their domain, and are not said to be unlimited.",
+			func() int64 { _, descriptors := limits.Unmatched(); return descriptors }))
 }
 
 // serveBoth puts the service, health checks and reflection on one gRPC server,

@@ -35,6 +35,8 @@ type Command struct {
 	About func(*config.File) (string, error) // a summary of the file, or why it is insufficient
 	// New makes the service of a sufficient file. Its log goes to stderr; out is stdout.
 	New func(f *config.File, log *slog.Logger, out io.Writer) (Service, error)
+	// Sent, if not nil, compares a sufficient file with requests that callers send, and describes what it read.
+	Sent func(f *config.File, path string) (about string, err error)
 	// Demo prepares everything to try the command in a folder of its own: a file
 	// and, until ctx ends, the services that the file needs. about suggests
 	// requests to try.
@@ -74,7 +76,10 @@ func (c Command) Run(ctx context.Context, args []string, stdout, stderr io.Write
 	poll := flags.Duration("poll", 2*time.Second, "how often the file is looked at for changes")
 	health := flags.Bool("health", false, "ask the running process whether it is ready and exit: status 1 if it is not")
 	version := flags.Bool("version", false, "print the version and exit")
-	demo := new(bool)
+	demo, sent := new(bool), new(string)
+	if c.Sent != nil {
+		sent = flags.String("sent", "", "with -check: a file of requests that are sent, one in JSON on each line: status 1 if one has no limit")
+	}
 	if c.Demo != nil {
 		demo = flags.Bool("demo", false, "try it: a file and all that it needs, on this machine")
 	}
@@ -105,6 +110,14 @@ func (c Command) Run(ctx context.Context, args []string, stdout, stderr io.Write
 	if *check {
 		if len(f.Warnings) > 0 {
 			fmt.Fprintln(stdout, f.Warnings)
+		}
+		if *sent != "" {
+			read, err := c.Sent(f, *sent)
+			if err != nil {
+				fmt.Fprintln(stderr, err)
+				return 1
+			}
+			about += "\n" + *sent + ": ok, " + read
 		}
 		fmt.Fprintf(stdout, "%s: ok, %s\n", *path, about)
 		return 0

@@ -146,6 +146,11 @@ func (m *Metrics) About(version string, store *distributed.Store) error {
 		gauge("ratelimit_redis_round_trip_p99_seconds", "99th percentile of the last 128 round trips to the slowest node; 0 before the first.", func(s distributed.Stats) float64 { return s.RoundTripP99.Seconds() }))
 }
 
+// Counter adds a counter of the program.
+func (m *Metrics) Counter(name, help string, read func() int64) error {
+	return m.registry.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(read()) }))
+}
+
 // Load adds gauges of the requests in flight of each route with a bound, and of bodies on their way.
 func (m *Metrics) Load(routes func(yield func(route string, requests, clients int)), bodies func() int64) error {
 	return m.registry.Register(load{routes, bodies})

@@ -41,6 +41,7 @@ type Service struct {
 	opts      Options
 	limiters  *reload.Limits
 	overrides *overrides
+	unmatched unmatched
 	current   atomic.Pointer[tree]
 
 	mu   sync.Mutex // one change at a time
@@ -83,6 +84,7 @@ func (s *Service) Apply(f *config.File) error {
 	}
 	s.current.Store(&t)
 	s.file = f
+	s.unmatched.forget()
 	s.announce(limiters)
 	f.LogWarnings(s.opts.Log)
 	s.opts.Log.Info("configuration loaded", "file", f.Path, "hash", f.Hash, "domains", len(f.Domains),
@@ -148,6 +150,9 @@ func (s *Service) ShouldRateLimit(ctx context.Context, r *rls.RateLimitRequest) 
 			return nil, status.Errorf(codes.InvalidArgument, "descriptors[%d]: %v", i, err)
 		}
 		all[i] = a
+		if a.unmatched() {
+			s.unmatched.note(s.opts.Log, d, r.GetDomain(), descriptor)
+		}
 	}
 	replace(all)
 	for i := range all {
