@@ -113,7 +113,7 @@ vulnerabilities: ## known ones in the code that the released modules call; VULND
 	    exit $$status; }; done
 
 release-test: ## a release of a copy of the repository, its images by a registry of the test, and actionlint
-	cd internal/release && $(GO) vet ./... && $(GO) test -count 1 -timeout 9m -v .
+	cd internal/release && $(GO) vet ./... && $(GO) test -count 1 -timeout 20m -v .
 	$(call TOOL,actionlint)
 
 ##@ Measurements and pages
