@@ -159,25 +159,25 @@ func called(t *testing.T, dir string) map[string]bool {
 	return names
 }
 
-// TestExamplesAreShort: the page of examples lists every folder, and what it calls an example has
-// at most 300 lines besides tests.
+// TestExamplesAreShort: the pages list every example and program, and an example has at most 300
+// lines besides tests.
 func TestExamplesAreShort(t *testing.T) {
-	short, programs, found := strings.Cut(read(t, "examples/README.md"), "## Programs")
-	require.True(t, found)
-	entries, err := os.ReadDir("examples")
-	require.NoError(t, err)
-	for _, e := range entries {
-		link := "(" + e.Name() + ")"
-		if !e.IsDir() || strings.Contains(programs, link) {
-			continue
-		}
-		require.Contains(t, short, link)
-		lines := 0
-		files(t, "examples/"+e.Name(), func(path string) {
-			if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
-				lines += strings.Count(read(t, path), "\n")
+	for _, folder := range []string{"examples", "programs"} {
+		page := read(t, folder+"/README.md")
+		entries, err := os.ReadDir(folder)
+		require.NoError(t, err)
+		for _, e := range entries {
+			if !e.IsDir() {
+				continue
 			}
-		})
-		require.LessOrEqual(t, lines, 300, e.Name())
+			require.Contains(t, page, "("+e.Name()+")")
+			lines := 0
+			files(t, folder+"/"+e.Name(), func(path string) {
+				if folder == "examples" && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+					lines += strings.Count(read(t, path), "\n")
+				}
+			})
+			require.LessOrEqual(t, lines, 300, e.Name())
+		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 func TestAdvisedEvictionKeepsLimitsInUse(t *testing.T) {
 	t.Parallel()
 	policies := map[string]bool{}
-	for _, page := range []string{"doc.go", "../docs/guides/redis.md", "../docs/guides/production.md", "../examples/gateway/kit/compose.yaml", "../examples/quota/docker-compose.yml"} {
+	for _, page := range []string{"doc.go", "../docs/guides/redis.md", "../docs/guides/production.md", "../programs/gateway/kit/compose.yaml", "../examples/quota/docker-compose.yml"} {
 		found := regexp.MustCompile(`(?:volatile|allkeys)-[a-z]+`).FindAllString(string(must[[]byte](t)(os.ReadFile(page))), -1)
 		require.NotEmpty(t, found, page)
 		policies[found[0]] = true // the first one is the advice

@@ -74,9 +74,10 @@ func checkImages(t *testing.T, dir, address string) {
 			file := must(os.Create(filepath.Join(to, "image.tar")))
 			must(io.Copy(file, mutate.Extract(image)))
 			file.Close()
-			run(t, to, "tar", "-xf", "image.tar", program, "LICENSE", "LICENSES", "etc/passwd", "etc/ssl/certs/ca-certificates.crt")
+			run(t, to, "tar", "-xf", "image.tar", program, program+".cdx.json", "LICENSE", "LICENSES", "etc/passwd", "etc/ssl/certs/ca-certificates.crt")
 			run(t, to, "tar", "-xzf", filepath.Join(dir, "dist", archive+".tar.gz"))
 			run(t, to, "cmp", program, filepath.Join(archive, program))
+			run(t, to, "cmp", program+".cdx.json", filepath.Join(dir, "dist", archive+".cdx.json"))
 			if list := run(t, to, "tar", "-tvf", "image.tar", program); !strings.HasPrefix(list, "-rwxr-xr-x 0/0") {
 				t.Error(list)
 			}
@@ -88,18 +89,20 @@ func checkImages(t *testing.T, dir, address string) {
 			}
 		}
 	}
-	kit := run(t, dir, "git", "grep", "-h", "image: ghcr.io/sluice-go/", "v0.987.0", "--", "examples")
+	kit := run(t, dir, "git", "grep", "-h", "image: ghcr.io/sluice-go/", "v0.987.0", "--", "programs")
 	if n := strings.Count(kit, "/sluice-gateway:v0.987.0\n"); n != 3 || n != strings.Count(kit, "\n") {
 		t.Errorf("the kit has other images:\n%s", kit)
 	}
 }
 
-// checkSame: the same commits give the same files, but for the SBOM, which has the time.
+// checkSame: the same commits give the same files, but for the SBOM of the library, which has the time.
 func checkSame(t *testing.T, dir string) {
 	t.Helper()
 	again := clone(t, "\n- A new thing.\n")
 	run(t, again, "sh", "internal/release/release.sh", "v0.987.0")
-	sums := func(dir string) string { return run(t, dir, "grep", "-v", "cdx.json", "dist/SHA256SUMS") }
+	sums := func(dir string) string {
+		return run(t, dir, "grep", "-v", "sluice-v0.987.0.cdx.json", "dist/SHA256SUMS")
+	}
 	if a, b := sums(dir), sums(again); a != b || strings.Count(a, "image.tar\n") != 2 {
 		t.Errorf("%s\nand then\n%s", a, b)
 	}

@@ -15,14 +15,14 @@ import (
 	strict "sigs.k8s.io/yaml"
 )
 
-// TestManifests: Kubernetes and compose know every field of the examples' files.
+// TestManifests: Kubernetes and compose know every field of the files here.
 func TestManifests(t *testing.T) {
 	kinds := map[string]any{
 		"v1 ConfigMap": &core.ConfigMap{}, "v1 Service": &core.Service{}, "apps/v1 Deployment": &apps.Deployment{},
 		"policy/v1 PodDisruptionBudget": &policy.PodDisruptionBudget{},
 	}
 	objects := 0
-	for _, file := range must(filepath.Glob("../../examples/*/kit/kubernetes*.yaml")) {
+	for _, file := range must(filepath.Glob("../../programs/*/kit/kubernetes*.yaml")) {
 		for _, text := range bytes.Split(must(os.ReadFile(file)), []byte("\n---\n")) {
 			var is struct{ APIVersion, Kind string }
 			if err := strict.Unmarshal(text, &is); err != nil {
@@ -38,7 +38,7 @@ func TestManifests(t *testing.T) {
 			objects++
 		}
 	}
-	for _, file := range append(must(filepath.Glob("../../examples/*/kit/compose.yaml")), must(filepath.Glob("../../examples/*/docker-compose.yml"))...) {
+	for _, file := range append(must(filepath.Glob("../../programs/*/kit/compose.yaml")), must(filepath.Glob("../../examples/*/docker-compose.yml"))...) {
 		var compose map[string]any
 		if err := yaml.Unmarshal(must(os.ReadFile(file)), &compose); err != nil {
 			t.Fatal(file, err)

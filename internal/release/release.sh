@@ -1,8 +1,8 @@
 #!/bin/sh
-# Makes a version: the heading in the CHANGELOG, the requirements of nested modules, a commit without
-# replace directives, which go install refuses, the tags, a commit that has them again, and dist: notes,
-# source, a list of what is linked (SBOM), archives of gateway and rls for PLATFORMS, images upon BASE, and
-# checksums.
+# Makes a version: the heading in the CHANGELOG, the requirements of nested modules, a commit with their
+# checksums and without replace directives, which go install refuses, the tags, a commit that has them again, and dist: notes,
+# source, a list of what is linked (SBOM) for the library and each program, archives of gateway and rls for
+# PLATFORMS, images upon BASE, and checksums.
 # Pushes nothing. RELEASING.md has the steps around it.
 set -eu
 version=${1:?usage: release.sh v1.2.3}
@@ -17,9 +17,10 @@ notes=$(section Unreleased)
 [ -n "$notes" ] || fail "CHANGELOG.md has nothing under \"## Unreleased\""
 sbom=$(go -C internal/release tool -n cyclonedx-gomod)
 built=$(mktemp -d)
-go -C internal/release build -o "$built/image" ./image
+go -C internal/release build -o "$built" ./image ./sums
 
-before=$(git rev-parse HEAD) nested="httpmw/admin algo/telemetry/otelmetrics distributed/rueidisstore dropin examples/gateway examples/rls programs/plan"
+# Those that others require come first.
+before=$(git rev-parse HEAD) nested="httpmw/admin algo/telemetry/otelmetrics distributed/rueidisstore dropin programs/gateway programs/rls programs/plan"
 tags=$version
 for m in $nested; do tags="$tags $m/$version"; done
 undo() {
@@ -36,15 +37,16 @@ edit CHANGELOG.md "s/^## Unreleased\$/&\\
 \\
 ## $version - $(date +%Y-%m-%d)/"
 for m in $(git ls-files | grep 'go\.mod$'); do
-	edit "$m" "s#^(	github.com/sluice-go/sluice(/httpmw/admin|/algo/telemetry/otelmetrics|/distributed/rueidisstore|/dropin|/examples/gateway)?) v[^ ]+#\\1 $version#"
+	edit "$m" "s#^(	github.com/sluice-go/sluice(/httpmw/admin|/algo/telemetry/otelmetrics|/distributed/rueidisstore|/dropin|/programs/gateway)?) v[^ ]+#\\1 $version#"
 done
-for kit in $(git ls-files 'examples/*/kit/*.yaml'); do
+for kit in $(git ls-files 'programs/*/kit/*.yaml'); do
 	edit "$kit" "s#(ghcr.io/sluice-go/sluice-[a-z]+):v[^ ]+#\\1:$version#"
 done
 git commit -qam "sluice $version, for development"
 for m in $nested; do
 	for other in "" $nested; do go mod edit -C "$m" -dropreplace "github.com/sluice-go/sluice${other:+/$other}"; done
 done
+"$built/sums" "$version" $nested
 development=$(git rev-parse HEAD)
 git commit -qam "sluice $version"
 for tag in $tags; do git tag -a "$tag" -m "sluice $version"; done
@@ -68,7 +70,7 @@ program() { # program NAME OS ARCHITECTURE FOLDER
 	env -u GOBIN GOOS="$2" GOARCH="$3" CGO_ENABLED=0 GOWORK=off GOFLAGS=-modcacherw GOPATH="$built/go" GOMODCACHE="$built/mod" \
 		GOPRIVATE='github.com/sluice-go/*' GOPROXY="file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)" \
 		GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$PWD.insteadOf" GIT_CONFIG_VALUE_0=https://github.com/sluice-go/sluice \
-		go install -trimpath -ldflags='-s -w' "github.com/sluice-go/sluice/examples/$1@$version"
+		go install -trimpath -ldflags='-s -w' "github.com/sluice-go/sluice/programs/$1@$version"
 	find "$built/go/bin" -name "$1" -exec mv {} "$4" \;
 	{
 		echo "== Go"
@@ -78,6 +80,8 @@ program() { # program NAME OS ARCHITECTURE FOLDER
 			find "$built/mod/$(echo "$m" | sed 's/[A-Z]/!\L&/g')" -maxdepth 1 \( -iname '*LICEN[CS]E*' -o -iname 'NOTICE*' \) -print0 | sort -z | xargs -0r cat
 		done
 	} >"$4/LICENSES"
+	# What this binary links, by the record that the compiler left in it, without the time: the same commits give the same file.
+	"$sbom" bin -json -std -noserial -version "$version" "$4/$1" | sed '/"timestamp": /d' >"$4/$1.cdx.json"
 }
 for p in gateway rls; do
 	set --
@@ -86,10 +90,11 @@ for p in gateway rls; do
 		name=sluice-$p-$version-$os-$architecture
 		mkdir "$built/$name"
 		program "$p" "$os" "$architecture" "$built/$name"
-		cp LICENSE "examples/$p/README.md" "examples/$p/$p.yaml" "$built/$name"
+		cp LICENSE "programs/$p/README.md" "programs/$p/$p.yaml" "$built/$name"
+		cp "$built/$name/$p.cdx.json" "dist/$name.cdx.json"
 		pack "$built" "$name" | gzip -9n >"dist/$name.tar.gz"
 		[ "$os" = linux ] || continue
-		pack "$built/$name" "$p" LICENSE LICENSES >"$built/$p-$architecture.tar"
+		pack "$built/$name" "$p" "$p.cdx.json" LICENSE LICENSES >"$built/$p-$architecture.tar"
 		set -- "$@" "$built/$p-$architecture.tar"
 	done
 	[ $# = 0 ] && continue

@@ -20,8 +20,11 @@ func clone(t *testing.T, unreleased string) string {
 	run(t, dir, "git", "config", "user.name", "release")
 	run(t, dir, "git", "config", "tag.gpgSign", "false")
 	// The script as it is here, committed or not.
-	for _, name := range []string{"release.sh", "go.mod", "go.sum", "image/main.go"} {
+	for _, name := range []string{"release.sh", "go.mod", "go.sum", "image/main.go", "sums/main.go"} {
 		text, err := os.ReadFile(name)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(filepath.Join(dir, "internal/release", name)), 0o755)
+		}
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, "internal/release", name), text, 0o644)
 		}
@@ -87,10 +90,10 @@ func TestRelease(t *testing.T) {
 	t.Setenv("PLATFORMS", "linux/amd64 linux/arm64") // others take long with a cold cache
 	t.Log(run(t, dir, "sh", "internal/release/release.sh", "v0.987.0"))
 	refused("v0.987.0", "exists")
-	if at := run(t, dir, "git", "tag", "--points-at", "HEAD~1"); at != "algo/telemetry/otelmetrics/v0.987.0\ndistributed/rueidisstore/v0.987.0\ndropin/v0.987.0\nexamples/gateway/v0.987.0\nexamples/rls/v0.987.0\nhttpmw/admin/v0.987.0\nprograms/plan/v0.987.0\nv0.987.0\n" {
+	if at := run(t, dir, "git", "tag", "--points-at", "HEAD~1"); at != "algo/telemetry/otelmetrics/v0.987.0\ndistributed/rueidisstore/v0.987.0\ndropin/v0.987.0\nhttpmw/admin/v0.987.0\nprograms/gateway/v0.987.0\nprograms/plan/v0.987.0\nprograms/rls/v0.987.0\nv0.987.0\n" {
 		t.Fatalf("tags: %q", at)
 	}
-	for _, m := range []string{"httpmw/admin", "algo/telemetry/otelmetrics", "distributed/rueidisstore", "dropin", "examples/gateway", "programs/plan"} {
+	for _, m := range []string{"httpmw/admin", "algo/telemetry/otelmetrics", "distributed/rueidisstore", "dropin", "programs/gateway", "programs/plan"} {
 		if got := run(t, filepath.Join(dir, m), "go", "list", "-mod=readonly", "-m", "-f", "{{.Version}}", "github.com/sluice-go/sluice"); got != "v0.987.0\n" {
 			t.Errorf("%s requires %q", m, got)
 		}
@@ -127,7 +130,7 @@ func checkPrograms(t *testing.T, dir string) {
 			t.Error(said)
 		}
 		about := run(t, dir, "go", "version", "-m", binary)
-		for _, line := range []string{"\tmod\tgithub.com/sluice-go/sluice/examples/" + program + "\tv0.987.0\th1:", "\tdep\tgithub.com/sluice-go/sluice\tv0.987.0\th1:", "CGO_ENABLED=0", "-trimpath=true"} {
+		for _, line := range []string{"\tmod\tgithub.com/sluice-go/sluice/programs/" + program + "\tv0.987.0\th1:", "\tdep\tgithub.com/sluice-go/sluice\tv0.987.0\th1:", "CGO_ENABLED=0", "-trimpath=true"} {
 			if !strings.Contains(about, line) {
 				t.Errorf("%s lacks %q:\n%s", program, line, about)
 			}
@@ -141,35 +144,59 @@ func checkPrograms(t *testing.T, dir string) {
 	}
 }
 
-// checkSBOM: the list has the version, and exactly the modules that the
-// packages link.
-func checkSBOM(t *testing.T, dir string) {
+// sbom reads a list: each of its modules with its version, the version of the whole, and whether all have hashes.
+func sbom(t *testing.T, path string) map[string]bool {
 	t.Helper()
-	var sbom struct {
+	var list struct {
 		Metadata   struct{ Component struct{ Version string } }
 		Components []struct {
 			Name, Version string
 			Hashes        []struct{ Content string }
 		}
 	}
-	if err := json.Unmarshal([]byte(run(t, dir, "cat", "dist/sluice-v0.987.0.cdx.json")), &sbom); err != nil {
-		t.Fatal(err)
+	if err := json.Unmarshal(must(os.ReadFile(path)), &list); err != nil {
+		t.Fatal(path, err)
 	}
-	if sbom.Metadata.Component.Version != "v0.987.0" {
-		t.Fatalf("version: %q", sbom.Metadata.Component.Version)
+	if list.Metadata.Component.Version != "v0.987.0" {
+		t.Fatalf("%s: version: %q", path, list.Metadata.Component.Version)
 	}
 	listed := map[string]bool{}
-	for _, c := range sbom.Components {
-		if len(c.Hashes) == 0 {
+	for _, c := range list.Components {
+		if len(c.Hashes) == 0 && c.Name != "std" {
 			t.Errorf("%s has no hash", c.Name)
 		}
-		listed[c.Name+" "+c.Version] = true
+		listed[c.Name+"@"+c.Version] = true
 	}
-	linked := run(t, dir, "go", "list", "-deps", "-f", "{{with .Module}}{{if .Version}}{{.Path}} {{.Version}}{{end}}{{end}}",
-		"./algo/...", "./adaptive", "./distributed/...", "./grpcmw", "./httpmw", "./keyfunc/...")
-	for _, m := range strings.Fields(strings.ReplaceAll(linked, " ", "@")) {
-		if !listed[strings.ReplaceAll(m, "@", " ")] {
-			t.Errorf("the list lacks %s", m)
+	return listed
+}
+
+// checkSBOM: the list of the library has the modules that its packages link, and that of each program what
+// the compiler recorded in it.
+func checkSBOM(t *testing.T, dir string) {
+	t.Helper()
+	linked := map[string][]string{"sluice-v0.987.0": strings.Fields(run(t, dir, "go", "list", "-deps", "-f", "{{with .Module}}{{if .Version}}{{.Path}}@{{.Version}}{{end}}{{end}}",
+		"./algo/...", "./adaptive", "./distributed/...", "./grpcmw", "./httpmw", "./keyfunc/..."))}
+	for _, program := range []string{"gateway", "rls"} {
+		for _, architecture := range architectures {
+			to, name := t.TempDir(), "sluice-"+program+"-v0.987.0-linux-"+architecture
+			run(t, dir, "tar", "-xzf", "dist/"+name+".tar.gz", "-C", to)
+			for line := range strings.Lines(run(t, to, "go", "version", "-m", filepath.Join(name, program))) {
+				if is := strings.Fields(line); is[0] == "dep" {
+					linked[name] = append(linked[name], is[1]+"@"+is[2])
+				}
+			}
+			linked[name] = append(linked[name], "std@"+runtime.Version())
+		}
+	}
+	for name, modules := range linked {
+		listed := sbom(t, filepath.Join(dir, "dist", name+".cdx.json"))
+		for _, m := range modules {
+			if !listed[m] {
+				t.Errorf("%s lacks %s", name, m)
+			}
+		}
+		if len(modules) < 5 {
+			t.Errorf("%s: %v", name, modules)
 		}
 	}
 }

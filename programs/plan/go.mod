@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/sluice-go/sluice v0.0.0
-	github.com/sluice-go/sluice/examples/gateway v0.0.0-00010101000000-000000000000
+	github.com/sluice-go/sluice/programs/gateway v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
 	github.com/tidwall/gjson v1.20.0
 	gonum.org/v1/plot v0.17.0
@@ -35,7 +35,7 @@ require (
 
 replace (
 	github.com/sluice-go/sluice => ../..
-	github.com/sluice-go/sluice/examples/gateway => ../../examples/gateway
+	github.com/sluice-go/sluice/programs/gateway => ../gateway
 )
 
 replace github.com/sluice-go/sluice/httpmw/admin => ../../httpmw/admin

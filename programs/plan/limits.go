@@ -13,8 +13,8 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/backtest"
-	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/programs/gateway/config"
 	"github.com/sluice-go/sluice/programs/plan/accesslog"
 	"github.com/sluice-go/sluice/programs/plan/trial"
 )

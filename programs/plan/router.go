@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/sluice-go/sluice/examples/gateway/config"
+	"github.com/sluice-go/sluice/programs/gateway/config"
 	"github.com/sluice-go/sluice/programs/plan/accesslog"
 )
 

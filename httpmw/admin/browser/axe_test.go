@@ -72,7 +72,7 @@ func playground(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "playground")
 	build := exec.Command("go", "build", "-o", binary, ".")
-	build.Dir = "../../../examples/playground"
+	build.Dir = "../../../programs/playground"
 	said, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	run := exec.Command(binary, "-http", "127.0.0.1:0")

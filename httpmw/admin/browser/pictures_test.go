@@ -95,7 +95,7 @@ func checkPictures(t *testing.T, folder string) {
 	}
 }
 
-// TestGatewayPicture takes docs/admin/gateway.png: the page of examples/gateway under a load
+// TestGatewayPicture takes docs/admin/gateway.png: the page of programs/gateway under a load
 // of many callers, of whom few send most.
 func TestGatewayPicture(t *testing.T) {
 	folder := os.Getenv("PICTURES")
@@ -170,7 +170,7 @@ func gateway(t *testing.T, file string) (front, back string) {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "gateway")
 	build := exec.Command("go", "build", "-o", binary, ".")
-	build.Dir = "../../../examples/gateway"
+	build.Dir = "../../../programs/gateway"
 	said, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	run := exec.Command(binary, "-config", file)

@@ -1,0 +1,37 @@
+// Command gateway is a reverse proxy that keeps clients to limits. Its routes,
+// keys and limits come from one YAML file, which it reads again when it
+// changes, or on SIGHUP, without forgetting any debt.
+//
+//	gateway -config gateway.yaml          serve
+//	gateway -config gateway.yaml -check   print the mistakes of the file
+//	gateway -config gateway.yaml -health  ask the running gateway whether it is ready
+//	gateway -demo                         try it, with an upstream of its own
+//	gateway -version
+//
+// The README beside it has the fields of the file.
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/sluice-go/sluice/programs/gateway/command"
+	"github.com/sluice-go/sluice/programs/gateway/config"
+)
+
+var gateway = command.Command{
+	Name: "gateway",
+	About: func(f *config.File) (string, error) {
+		if len(f.Routes) == 0 {
+			return "", f.Errorf("routes", "is missing, and a gateway without routes serves nothing")
+		}
+		return fmt.Sprintf("%d routes", len(f.Routes)), nil
+	},
+	Demo: demo,
+	New: func(f *config.File, log *slog.Logger, out io.Writer) (command.Service, error) {
+		return newServer(f, log, out)
+	},
+}
+
+func main() { gateway.Main() }
