@@ -135,7 +135,7 @@ func (c *config) keepGauges(was *config) {
 	for i := range c.policies {
 		now := &c.policies[i]
 		if before := was.policy(now.name); before != nil && before.limiter == now.limiter {
-			now.blocks = before.blocks
+			now.blocks, now.can.onOff = before.blocks, before.can.onOff
 		}
 	}
 	for i := range c.adaptive {

@@ -1,5 +1,5 @@
 // One key: what it has left, and what can be done.
-import { $, el, number, say, time } from "./dom.js";
+import { $, el, number, places, say, time } from "./dom.js";
 import { order } from "./api.js";
 import { Chart, span } from "./chart.js";
 
@@ -77,7 +77,14 @@ function able() {
 	$("limit").disabled = $("adjust").disabled;
 	$("seconds").disabled = $("note").disabled = $("block").disabled && $("adjust").disabled;
 	$("key-form").querySelector(".main").disabled = !actions || !p;
-	$("block").title = p && p.scope === "process" ? "In this process only" : "";
+	say($("scopes"), p ? scopes(p).map(([place, names]) => `${names.join(", ")}: ${places[place]}`).join(". ") : "");
+}
+
+// scopes are where the actions on a key hold, with their names.
+function scopes(p) {
+	const all = [["reset", "Reset"], ["unblock", "Unblock"], ["block", "Block"], ["adjust", "Limit"]].filter(([name]) => p.can.includes(name));
+	const at = (name) => p.scopes[name === "unblock" ? "block" : name];
+	return Object.keys(places).map((place) => [place, all.filter(([name]) => at(name) === place).map((one) => one[1])]).filter((one) => one[1].length);
 }
 
 // tick is called with every state.
@@ -124,7 +131,7 @@ async function act(name, more, done) {
 	try {
 		await order(name, { ...what, ...more, unseen: insist === same });
 		insist = "";
-		const scope = (name === "block" || name === "adjust") && chosen()?.scope === "process" ? ", in this process" : "";
+		const scope = (name === "block" || name === "adjust") && chosen()?.scopes[name] === "process" ? ", in this process" : "";
 		watch(`${shown}: ${done}${scope}`);
 	} catch (e) {
 		insist = e.unseen ? same : "";
