@@ -105,10 +105,7 @@ func (g *gauges) observe(_ context.Context, o metric.Observer) error {
 	return nil
 }
 
-// keyTable is a limiter that keeps its keys in this process.
-type keyTable interface{ Stats() algo.Stats }
-
-// describe observes the configuration of one limiter and its table of keys.
+// describe observes the configuration of one limiter and the tables of keys in it.
 func (g *gauges) describe(o metric.Observer, l algo.Limiter, set metric.ObserveOption) {
 	d, off := algo.About(l), int64(0)
 	if d.Off {
@@ -120,11 +117,7 @@ func (g *gauges) describe(o metric.Observer, l algo.Limiter, set metric.ObserveO
 		o.ObserveFloat64(g.window, d.Window.Seconds(), set)
 	}
 	g.learned(o, l, set)
-	t, ok := l.(keyTable)
-	if !ok {
-		return
-	}
-	if s := t.Stats(); s.Room > 0 {
+	if s := algo.StatsOf(l); s.Room > 0 {
 		o.ObserveInt64(g.keys, int64(s.Live), set)
 		o.ObserveInt64(g.room, int64(s.Room), set)
 		o.ObserveInt64(g.out, int64(min(s.Overflowed, math.MaxInt64)), set)

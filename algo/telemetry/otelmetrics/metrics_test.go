@@ -19,7 +19,10 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 	"github.com/sluice-go/sluice/algo/learn"
+	"github.com/sluice-go/sluice/algo/prepaid"
+	"github.com/sluice-go/sluice/algo/reload"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -274,6 +277,39 @@ func TestLimits(t *testing.T) {
 	clear(p.sums)
 	require.NoError(t, p.callback(t.Context(), reading{p: p}))
 	require.Empty(t, p.sums)
+}
+
+// The table of keys is found beneath every wrapper; several are added up, and each counts once.
+func TestTablesBeneathWrappers(t *testing.T) {
+	for name, wrap := range map[string]func(algo.Limiter) algo.Limiter{
+		"Shadow": algo.Shadow,
+		"Switch": func(l algo.Limiter) algo.Limiter { return algo.NewSwitch(l) },
+		"ByKey": func(l algo.Limiter) algo.Limiter {
+			return algo.ByKey(func(context.Context, string) algo.Limiter { return l }, l)
+		},
+		"All": func(l algo.Limiter) algo.Limiter { return algo.All(l, algo.Unlimited()) },
+		"Ban": func(l algo.Limiter) algo.Limiter {
+			return algo.Must(guard.NewBan(l, algo.PerHour(9), time.Minute, time.Hour))
+		},
+		"FailuresOnly": guard.FailuresOnly,
+		"First":        func(l algo.Limiter) algo.Limiter { return prepaid.First(l, algo.Unlimited()) },
+		"reload": func(l algo.Limiter) algo.Limiter {
+			limits := reload.New(reload.Config{New: func(string, algo.Spec) (algo.Limiter, error) { return l, nil }})
+			_, err := limits.Apply(map[string]algo.Spec{"a": {Rate: algo.PerHour(10)}}, nil)
+			require.NoError(t, err)
+			return algo.Must(limits.Limiter("a"))
+		},
+		"nested": func(l algo.Limiter) algo.Limiter { return algo.All(algo.Shadow(algo.NewSwitch(l)), l) },
+	} {
+		p, m := newMetrics(t)
+		bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(10), algo.MaxKeys(64)))
+		require.True(t, bucket.Allow("ann", 1))
+		require.NoError(t, m.Limits(maps.All(map[string]algo.Limiter{"users": wrap(bucket)})))
+		require.NoError(t, p.callback(t.Context(), reading{p: p}))
+		require.Equal(t, 1.0, p.sums["keys ratelimit.policy=users"], name)
+		require.Equal(t, 64.0, p.sums["keys.limit ratelimit.policy=users"], name)
+		require.Contains(t, p.sums, "keys.overflowed ratelimit.policy=users", name)
+	}
 }
 
 // span records its attributes.
