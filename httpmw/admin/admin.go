@@ -26,6 +26,7 @@ type Admin struct {
 	book     book   // counts of each policy
 	requests series // counts of requests, if the service counts them
 	top      top    // keys that are limited most
+	trials   top    // keys that limits on trial would have limited most
 	recent   recent // last decisions
 	marks    marks  // the operators' actions
 	gauged   atomic.Uint32

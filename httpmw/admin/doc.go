@@ -11,7 +11,7 @@
 //
 // Each policy with its limit, and its admitted, delayed, shadowed (admitted on
 // trial) and denied requests in each second of the last five minutes; the keys that
-// were limited most, by hash; the remaining quota of one key; the state of adaptive
+// were limited most, by hash, and apart those that a limit on trial would deny; the remaining quota of one key; the state of adaptive
 // limiters ([WithAdaptive]), with the heaviest tenants of an overload if they have fair
 // shares; the state of stores on Redis ([WithStore]); and the last decisions with the
 // fields that were sent. Beside each action the page says where it holds. The page needs no network but the way to this handler.

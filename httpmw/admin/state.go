@@ -66,6 +66,7 @@ type topState struct {
 	Key    string `json:"key"`   // empty: not known, or not to be shown
 	Most   uint64 `json:"most"`  // it was limited so often at most
 	Least  uint64 `json:"least"` // and so often at least
+	Trial  bool   `json:"trial"` // by a limit on trial, which denied nothing
 }
 
 const topShown = 10
@@ -96,9 +97,8 @@ func (a *Admin) state(c *config, since uint32, at time.Time) *state {
 	}
 	s.addPolicies(a, c)
 	s.Requests = a.requestColumns(s)
-	for _, t := range a.top.most(topShown, now) {
-		s.Top = append(s.Top, topState{t.policy.name, hashText(t.hash), c.keyText(t.policy.name, t.hash), t.n, t.n - t.over})
-	}
+	s.addTop(c, a.top.most(topShown, now), false)
+	s.addTop(c, a.trials.most(topShown, now), true)
 	for _, t := range a.recent.all() {
 		text := textOf(&t)
 		text.Key = c.keyText(t.event.Policy, t.event.KeyHash)
@@ -111,6 +111,12 @@ func (a *Admin) state(c *config, since uint32, at time.Time) *state {
 		s.Stores = append(s.Stores, c.stores[i].state(s.From, s.To))
 	}
 	return s
+}
+
+func (s *state) addTop(c *config, most []counted, trial bool) {
+	for _, t := range most {
+		s.Top = append(s.Top, topState{t.policy.name, hashText(t.hash), c.keyText(t.policy.name, t.hash), t.n, t.n - t.over, trial})
+	}
 }
 
 // addPolicies adds those that are registered, in their order, then those that

@@ -119,7 +119,7 @@ func TestPage(t *testing.T) {
 	b.until(`document.querySelector("#policies td:last-child .badge").textContent === "off: limits nothing"`)
 	require.True(t, isOff(s.users))
 	b.until(`/^until .*; \(.*\); this process, until its restart$/.test(document.querySelector("#policies td:last-child small").textContent)`)
-	require.Equal(t, "Reset, Unblock, Block, Limit: this process, until its restart", js[string](b, `document.querySelector("#scopes").textContent`))
+	require.Equal(t, "Reset: this process, until its restart. Block, Unblock: this process, until its restart. Limit: this process, until its restart", js[string](b, `document.querySelector("#scopes").textContent`))
 	b.do(chromedp.Click("#policies tbody tr td:last-child button"))
 	b.until(`document.querySelector("#policies td:last-child .badge").textContent === "on"`)
 	require.False(t, isOff(s.users))

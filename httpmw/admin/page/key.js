@@ -77,15 +77,10 @@ function able() {
 	$("limit").disabled = $("adjust").disabled;
 	$("seconds").disabled = $("note").disabled = $("block").disabled && $("adjust").disabled;
 	$("key-form").querySelector(".main").disabled = !actions || !p;
-	say($("scopes"), p ? scopes(p).map(([place, names]) => `${names.join(", ")}: ${places[place]}`).join(". ") : "");
+	say($("scopes"), p ? Object.keys(names).filter((k) => p.can.includes(k)).map((k) => `${names[k]}: ${places[p.scopes[k]]}`).join(". ") : "");
 }
 
-// scopes are where the actions on a key hold, with their names.
-function scopes(p) {
-	const all = [["reset", "Reset"], ["unblock", "Unblock"], ["block", "Block"], ["adjust", "Limit"]].filter(([name]) => p.can.includes(name));
-	const at = (name) => p.scopes[name === "unblock" ? "block" : name];
-	return Object.keys(places).map((place) => [place, all.filter(([name]) => at(name) === place).map((one) => one[1])]).filter((one) => one[1].length);
-}
+const names = { reset: "Reset", block: "Block, Unblock", adjust: "Limit" };
 
 // tick is called with every state.
 export function tick(state) {

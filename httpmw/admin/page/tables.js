@@ -150,12 +150,12 @@ export function top(keys, watched, pick) {
 	const same = JSON.stringify([keys, watched]);
 	if (same === ranked) return;
 	ranked = same;
-	const most = Math.max(1, ...keys.map((k) => k.most));
+	const most = (k) => Math.max(1, ...keys.filter((other) => other.trial === k.trial).map((other) => other.most));
 	const made = keys.map((k) => el("tr", { class: k.hash === watched && "same" },
 		caller(k, pick, k.hash === watched ? el("small", {}, " watched") : null),
-		el("td", {}, policyName(k.policy)),
+		el("td", {}, policyName(k.policy), k.trial ? el("small", { class: "badge warn" }, "on trial: not denied") : null),
 		el("td", { class: "num" }, (k.least < k.most ? "≤ " : "") + number(k.most)),
-		el("td", { class: "bar" }, svg("svg", { "aria-hidden": true }, svg("rect", { width: `${k.most / most * 100}%`, height: 9, class: "k-denied" })))));
+		el("td", { class: "bar" }, svg("svg", { "aria-hidden": true }, svg("rect", { width: `${k.most / most(k) * 100}%`, height: 9, class: k.trial ? "k-shadowed" : "k-denied" })))));
 	$("top").tBodies[0].replaceChildren(...(made.length ? made : [empty(4, "No key was limited.")]));
 }
 
