@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -77,7 +78,7 @@ func New(opts ...Option) (*Admin, error) {
 	a.book.init()
 	a.recent.init()
 	c := config{title: "sluice", logger: slog.Default(), read: fromThisMachine, actor: peer}
-	if err := a.apply(c, opts); err != nil {
+	if err := a.apply(&c, opts); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -90,21 +91,32 @@ func New(opts ...Option) (*Admin, error) {
 func (a *Admin) Update(opts ...Option) error {
 	a.setting.Lock()
 	defer a.setting.Unlock()
-	c := *a.config.Load()
+	was := a.config.Load()
+	c := *was
 	c.policies, c.adaptive, c.stores = nil, nil, nil
-	if err := a.apply(c, opts); err != nil {
+	if err := a.apply(&c, opts); err != nil {
 		return err
 	}
-	a.Mark("limits loaded")
+	a.Mark(strings.Join(append([]string{"limits loaded"}, c.changed(was)...), "; "))
 	return nil
 }
 
-func (a *Admin) apply(c config, opts []Option) error {
+// changed has the policies with another text than before: "login: 5/s -> 5/min".
+func (c *config) changed(was *config) (all []string) {
+	for _, p := range c.policies {
+		if before := was.policy(p.name); before != nil && before.text != p.text {
+			all = append(all, fmt.Sprintf("%s: %s -> %s", p.name, before.text, p.text))
+		}
+	}
+	return all
+}
+
+func (a *Admin) apply(c *config, opts []Option) error {
 	for i, o := range opts {
 		if o.apply == nil {
 			return errors.New("admin: the zero Option is not an option")
 		}
-		if err := o.apply(&c); err != nil {
+		if err := o.apply(c); err != nil {
 			return fmt.Errorf("admin: %w", err)
 		}
 		if slices.ContainsFunc(opts[:i], func(p Option) bool { return p.name == o.name }) {
@@ -114,8 +126,8 @@ func (a *Admin) apply(c config, opts []Option) error {
 	if was := a.config.Load(); was != nil {
 		c.keepGauges(was)
 	}
-	a.config.Store(&c)
-	a.connect(&c)
+	a.config.Store(c)
+	a.connect(c)
 	return nil
 }
 
