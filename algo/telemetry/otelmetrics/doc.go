@@ -15,7 +15,7 @@
 //	ratelimit.active_requests.utilization  gauge, 1            policy
 //	ratelimit.limit                        gauge, {unit}       policy
 //	ratelimit.limit.window                 gauge, s            policy
-//	ratelimit.limit.off                    gauge, 1            policy
+//	ratelimit.limit.off                    gauge, {limit}      policy
 //	ratelimit.keys                         gauge, {key}        policy
 //	ratelimit.keys.limit                   gauge, {key}        policy
 //	ratelimit.keys.overflowed              gauge, {charge}     policy

@@ -58,7 +58,7 @@ func (g *gauges) register(meter metric.Meter) error {
 	g.active = whole("ratelimit.active_requests", "{request}", "Requests that hold a slot of an in-flight limit.")
 	g.limit = whole("ratelimit.active_requests.limit", "{request}", "Slots of an in-flight limit; absent while there is no limit.")
 	g.quota = whole("ratelimit.limit", "{unit}", "Units that a limit admits at once, as configured.")
-	g.off = whole("ratelimit.limit.off", "1", "1 while a limit denies nothing, because it is switched off or on trial; otherwise 0.")
+	g.off = whole("ratelimit.limit.off", "{limit}", "1 while a limit denies nothing, because it is switched off or on trial; otherwise 0.")
 	g.keys = whole("ratelimit.keys", "{key}", "Keys with debt in the table of a limit in this process.")
 	g.room = whole("ratelimit.keys.limit", "{key}", "Keys for which the table has room.")
 	g.out = whole("ratelimit.keys.overflowed", "{charge}", "Charges to new keys that found the table full, since the limiter was made.")
