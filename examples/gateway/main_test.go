@@ -326,6 +326,7 @@ func TestDemo(t *testing.T) {
 	require.Equal(t, 401, p.ask("/keys"))
 	file := regexp.MustCompile(`serves (\S+)`).FindStringSubmatch(out.String())[1]
 	require.FileExists(t, file)
+	require.Contains(t, out.String(), "http://127.0.0.1:0/users/ann/", "the address that it was given")
 	status, _ = p.get(p.admin + "/api/state")
 	require.Equal(t, 403, status)
 	token := regexp.MustCompile(`token (\S+)`).FindStringSubmatch(out.String())[1]
