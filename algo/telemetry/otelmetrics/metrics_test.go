@@ -72,6 +72,10 @@ func (m meter) Int64ObservableGauge(name string, _ ...metric.Int64ObservableGaug
 	return gauge{name: name}, m.p.failure(name)
 }
 
+func (m meter) Int64ObservableCounter(name string, _ ...metric.Int64ObservableCounterOption) (metric.Int64ObservableCounter, error) {
+	return total{name: name}, m.p.failure(name)
+}
+
 func (m meter) Float64ObservableGauge(name string, _ ...metric.Float64ObservableGaugeOption) (metric.Float64ObservableGauge, error) {
 	return share{name: name}, m.p.failure(name)
 }
@@ -124,6 +128,11 @@ type gauge struct {
 	name string
 }
 
+type total struct {
+	noop.Int64ObservableCounter
+	name string
+}
+
 type share struct {
 	noop.Float64ObservableGauge
 	name string
@@ -143,7 +152,14 @@ type reading struct {
 }
 
 func (r reading) ObserveInt64(o metric.Int64Observable, v int64, opts ...metric.ObserveOption) {
-	r.p.add(o.(gauge).name, metric.NewObserveConfig(opts).Attributes(), float64(v))
+	name := ""
+	switch o := o.(type) {
+	case gauge:
+		name = o.name
+	case total:
+		name = o.name
+	}
+	r.p.add(name, metric.NewObserveConfig(opts).Attributes(), float64(v))
 }
 
 func (r reading) ObserveFloat64(o metric.Float64Observable, v float64, opts ...metric.ObserveOption) {
