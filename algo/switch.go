@@ -2,6 +2,7 @@ package algo
 
 import (
 	"context"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 // Switch turns a limiter on and off at run time; see [NewSwitch].
 type Switch struct {
 	wrapping
-	off   atomic.Bool
+	end   atomic.Int64           // of the time in which it is off, in Unix nanoseconds; 0: it is on
 	name  atomic.Pointer[string] // in warnings; nil: the limit's own
 	pause warning.Pause
 }
@@ -30,21 +31,30 @@ func NewSwitch(l Limiter) *Switch {
 
 // On lets the limiter decide.
 func (s *Switch) On() {
-	s.off.Store(false)
+	s.end.Store(0)
 	s.pause.Reset()
 }
 
 // Off admits every request, with [SourceOff], and bypasses the limiter.
-func (s *Switch) Off() { s.off.Store(true) }
+func (s *Switch) Off() { s.end.Store(math.MaxInt64) }
+
+// OffUntil is Off until t, a time before the year 2262. From then on the limiter decides.
+func (s *Switch) OffUntil(t time.Time) {
+	s.pause.Reset() // the time before may have ended by itself
+	s.end.Store(t.UnixNano())
+}
 
 // IsOn reports whether the limiter decides.
-func (s *Switch) IsOn() bool { return !s.off.Load() }
+func (s *Switch) IsOn() bool {
+	end := s.end.Load()
+	return end == 0 || end != math.MaxInt64 && time.Now().UnixNano() >= end
+}
 
 // Choose returns the limiter that decides now.
 func (s *Switch) Choose(context.Context, string) (Limiter, error) { return s.current(), nil }
 
 func (s *Switch) current() Limiter {
-	if !s.off.Load() {
+	if s.IsOn() {
 		return s.limiter
 	}
 	if s.pause.Over(time.Hour) {
@@ -68,7 +78,7 @@ var warnOff = warning.Line{
 // About is about the limiter, with Off while the switch is off.
 func (s *Switch) About() Description {
 	d := About(s.limiter)
-	d.Off = d.Off || s.off.Load()
+	d.Off = d.Off || !s.IsOn()
 	return d
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -33,6 +35,22 @@ func TestSwitch(t *testing.T) {
 	require.False(t, must(t, s, "k", 1).Allowed)
 }
 
+// A switch that is off until a time is on from then on.
+func TestSwitchOffUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := algo.NewSwitch(algo.DenyAll())
+		s.OffUntil(time.Now().Add(time.Hour))
+		require.True(t, must(t, s, "k", 1).Allowed)
+		require.True(t, algo.About(s).Off)
+		time.Sleep(time.Hour)
+		require.False(t, must(t, s, "k", 1).Allowed)
+		require.True(t, s.IsOn())
+		s.Off()
+		time.Sleep(24 * time.Hour)
+		require.False(t, s.IsOn(), "without end")
+	})
+}
+
 func ExampleSwitch() {
 	limiter := algo.NewSwitch(algo.Must(algo.NewTokenBucket(algo.PerHour(1))))
 	ask := func() {
@@ -51,6 +69,14 @@ func ExampleSwitch() {
 	// false local
 	// true off
 	// false local
+}
+
+// An operator takes a limit away for an hour.
+func ExampleSwitch_OffUntil() {
+	limit := algo.NewSwitch(algo.Must(algo.NewTokenBucket(algo.PerDay(1))))
+	limit.OffUntil(time.Now().Add(time.Hour))
+	fmt.Println(limit.IsOn())
+	// Output: false
 }
 
 // An operator takes a limit away and gives it back.

@@ -54,6 +54,8 @@ type Changes struct {
 	Kept, Adjusted, Added, Removed int
 	// Replaced names the limits that could not be adjusted: a new limiter has taken the place.
 	Replaced []string
+	// Changed has each limit that was adjusted or replaced, before and after: "login: 5/s -> 5/min".
+	Changed []string
 }
 
 // New returns a set without limits; see [Limits.Apply].
@@ -203,6 +205,9 @@ func (l *Limits) planOne(name string, given algo.Spec, done *Changes) (step, err
 	spec, err := given.With()
 	if err != nil {
 		return step{}, err
+	}
+	if was != nil && was.spec != spec {
+		done.Changed = append(done.Changed, fmt.Sprintf("%s: %s -> %s", name, was.given, given))
 	}
 	if was != nil && adjustable(was.spec, spec) {
 		if was.spec == spec {

@@ -68,7 +68,7 @@ func TestAdjusted(t *testing.T) {
 			before, changes := apply(t, limiters, map[string]string{"a": test.from})
 			require.Equal(t, reload.Changes{Added: 1}, changes)
 			after, changes := apply(t, limiters, map[string]string{"a": test.to})
-			require.Equal(t, reload.Changes{Adjusted: 1}, changes)
+			require.Equal(t, reload.Changes{Adjusted: 1, Changed: []string{"a: " + test.from + " -> " + test.to}}, changes)
 			require.Same(t, before["a"], after["a"])
 
 			fresh, err := spec(t, test.to).New()
@@ -78,7 +78,7 @@ func TestAdjusted(t *testing.T) {
 			require.Equal(t, want, got)
 
 			back, changes := apply(t, limiters, map[string]string{"a": test.from})
-			require.Equal(t, reload.Changes{Adjusted: 1}, changes)
+			require.Equal(t, reload.Changes{Adjusted: 1, Changed: []string{"a: " + test.to + " -> " + test.from}}, changes)
 			original, err := spec(t, test.from).New()
 			require.NoError(t, err)
 			want = algo.About(original)
@@ -97,7 +97,7 @@ func TestReplaced(t *testing.T) {
 		limiters := reload.New(reload.Config{})
 		before, _ := apply(t, limiters, map[string]string{"a": test.from})
 		after, changes := apply(t, limiters, map[string]string{"a": test.to})
-		require.Equal(t, reload.Changes{Replaced: []string{"a"}}, changes, "%s to %s", test.from, test.to)
+		require.Equal(t, reload.Changes{Replaced: []string{"a"}, Changed: []string{"a: " + test.from + " -> " + test.to}}, changes, "%s to %s", test.from, test.to)
 		require.NotSame(t, before["a"], after["a"])
 	}
 }

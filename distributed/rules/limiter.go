@@ -2,7 +2,6 @@ package rules
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // Limiter returns the limiter of a rule, whether the rule exists yet or not. It follows the
@@ -45,7 +45,7 @@ func (l *Limiter) Choose(_ context.Context, key string) (algo.Limiter, error) {
 		return l.over, nil
 	}
 	r := l.entry.rules
-	if !r.loaded.Load() {
+	if !r.loaded.Load() || l.entry.unread.Load() {
 		return denied{}, nil
 	}
 	if l.entry.reported.CompareAndSwap(false, true) {
@@ -73,7 +73,10 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 // About is about the rule in force, for keys without a limit of their own.
 func (l *Limiter) About() algo.Description {
 	if l.over != nil {
-		return algo.About(l.over)
+		d := algo.About(l.over)
+		off, _, _ := l.SwitchedOff()
+		d.Off = d.Off || off
+		return d
 	}
 	if chosen, _ := l.entry.limiter(func(r *Rule) algo.Spec { return r.Limit }, true); chosen != nil {
 		return algo.About(chosen)
@@ -93,20 +96,7 @@ func (l *Limiter) Unwrap() []algo.Limiter {
 // away. The key keeps what it has spent, as with [Rule.Overrides]. Limits that have ended are
 // removed. Errors are those of [Rules.Put], and of [Rules.Get] where the rule has to exist.
 func (l *Limiter) Adjust(ctx context.Context, key string, t Temporary) error {
-	for {
-		rule, err := l.entry.rules.Get(ctx, l.entry.name)
-		if err != nil && (l.over == nil || !errors.Is(err, ErrNoRule)) {
-			return err
-		}
-		if !rule.adjust(key, t) {
-			return nil
-		}
-		err = l.entry.rules.Put(ctx, l.entry.name, rule)
-		// A new rule may have taken the place of one that came in between: do it again.
-		if !errors.Is(err, ErrRuleChanged) && (err != nil || rule.Version != 0) {
-			return err
-		}
-	}
+	return l.change(ctx, func(r *Rule) bool { return r.adjust(key, t) })
 }
 
 // adjust changes the limit of a key and removes those that ended. It reports whether there is
@@ -122,7 +112,7 @@ func (r *Rule) adjust(key string, t Temporary) bool {
 	switch {
 	case t != Temporary{}:
 		next[key] = t
-	case had && len(next)+len(r.Overrides) == 0 && r.Limit == algo.Spec{}: // a rule without any limit is invalid
+	case had && len(next)+len(r.Overrides) == 0 && r.Limit == algo.Spec{} && r.Mode == ModeEnforce: // a rule that says nothing is invalid
 		next[key] = Temporary{Limit: was.Limit, Until: time.Now()}
 	}
 	r.Temporary = next
@@ -149,12 +139,19 @@ type entry struct {
 	rule Rule // in force; without a version there is none
 	made map[algo.Spec]*distributed.Limiter
 
-	reported atomic.Bool // that there is no rule
+	reported atomic.Bool   // that there is no rule
+	unread   atomic.Bool   // there is one, but no version of it can be read
+	pause    warning.Pause // of the warning that the rule is off
 }
 
 func (r *Rules) entry(name string) *entry {
 	e, _ := r.known.LoadOrStore(name, &entry{rules: r, name: name, made: map[algo.Spec]*distributed.Limiter{}})
 	return e.(*entry)
+}
+
+// applies reports whether there is such a rule for this application.
+func (e *entry) applies() bool {
+	return e.rule.Version != 0 && (len(e.rule.Apps) == 0 || slices.Contains(e.rule.Apps, e.rules.app))
 }
 
 // limiter returns the limiter of a limit of the rule, or, if there is no rule for this application and
@@ -163,9 +160,10 @@ func (e *entry) limiter(limit func(*Rule) algo.Spec, own bool) (_ algo.Limiter, 
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var spec algo.Spec
-	there := e.rule.Version != 0 && (len(e.rule.Apps) == 0 || slices.Contains(e.rule.Apps, e.rules.app))
+	there, mode := e.applies(), e.rule.mode()
 	switch {
-	case there && e.rule.Mode == ModeOff:
+	case there && mode == ModeOff:
+		e.remind()
 		return algo.Unlimited(), nil
 	case there:
 		spec = limit(&e.rule)
@@ -182,7 +180,7 @@ func (e *entry) limiter(limit func(*Rule) algo.Spec, own bool) (_ algo.Limiter, 
 		}
 		e.made[spec] = l
 	}
-	if there && e.rule.Mode == ModeShadow {
+	if there && mode == ModeShadow {
 		return algo.Shadow(l), nil
 	}
 	return l, nil
@@ -196,6 +194,9 @@ const closeAfter = 3 * time.Second
 func (e *entry) set(next Rule) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.rule.mode() != next.mode() {
+		e.pause.Reset()
+	}
 	e.rule = next
 	used := slices.Collect(maps.Values(next.limits()))
 	for spec, l := range e.made {

@@ -19,8 +19,12 @@ type Rule struct {
 	// keys and full. If its algorithm is changed, keys begin afresh. The zero Limit is for
 	// [Rules.Over]: other keys than those of Overrides and Temporary have no rule.
 	Limit algo.Spec `json:"limit,omitzero"`
-	// Mode says whether the rule is enforced; ModeEnforce by default.
+	// Mode says whether the rule is enforced; ModeEnforce by default. In ModeOff a rule needs no limit.
 	Mode Mode `json:"mode,omitempty"`
+	// Until ends Mode, by the clock of each instance; the zero time is never. Reason says why the
+	// rule is in that mode. See [Limiter.SwitchOff].
+	Until  time.Time `json:"until,omitzero"`
+	Reason string    `json:"reason,omitempty"`
 	// Apps lists the applications that the rule applies to; all if it is empty.
 	// For others the rule does not exist. See [WithApp].
 	Apps []string `json:"apps,omitempty"`
@@ -103,7 +107,7 @@ func (r *Rule) validate() error {
 		return fmt.Errorf("mode is %q, want %q, %q or nothing", r.Mode, ModeShadow, ModeOff)
 	}
 	all := r.limits()
-	if len(all) == 0 {
+	if len(all) == 0 && r.Mode != ModeOff {
 		return errors.New("no limit is set; Delete removes a rule")
 	}
 	for _, text := range slices.Sorted(maps.Keys(all)) {

@@ -142,8 +142,9 @@ func (r *Rules) exchange(ctx context.Context, since int64, writes []any) (whole 
 	}
 }
 
-// note puts a version of the rule in force, unless a later one is. An invalid one is logged: the
-// last valid one stays in force.
+// note puts a version of the rule in force, unless a later one is. An invalid one is logged, such as one
+// that a later version of this package wrote: the last valid one stays in force, and without one the
+// rule is not known.
 func (e *entry) note(version int64, text string) {
 	r := e.rules
 	if version <= e.version {
@@ -153,7 +154,11 @@ func (e *entry) note(version int64, text string) {
 	r.sum += version - e.version
 	e.version, e.text = version, text
 	rule, err := e.parse()
-	if err != nil && !errors.Is(err, ErrNoRule) {
+	unreadable := err != nil && !errors.Is(err, ErrNoRule)
+	e.mu.Lock()
+	e.unread.Store(unreadable && e.rule.Version == 0)
+	e.mu.Unlock()
+	if unreadable {
 		r.logger.Error("rules: a rule is invalid; its last valid version stays in force until it is put again",
 			"key", r.keys[0], "rule", warning.Clip(e.name, warning.Longest), "err", warning.Clip(err.Error(), warning.Longest))
 		return

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,7 +60,8 @@ func newLimits(logger *slog.Logger) (*limits, error) {
 	if l.capacity, err = adaptive.New(strategy.Gradient2()); err != nil {
 		return nil, err
 	}
-	return l, l.metrics.InFlight("capacity", l.capacity)
+	all := map[string]algo.Limiter{"users": l.users, "capacity": l.capacity}
+	return l, errors.Join(l.metrics.Limits(maps.All(all)), l.metrics.InFlight("capacity", l.capacity))
 }
 
 func (l *limits) http(next http.Handler) http.Handler {

@@ -96,6 +96,8 @@ func TestScrape(t *testing.T) {
 	for _, limit := range scrape(t, s, "ratelimit_active_requests_limit") {
 		require.Positive(t, limit)
 	}
+	require.Equal(t, 1.0, scrape(t, s, "ratelimit_keys")[`ratelimit_policy="users"`])
+	require.Equal(t, 20.0, scrape(t, s, "ratelimit_limit")[`ratelimit_policy="users"`])
 	waits := scrape(t, s, "ratelimit_queue_duration_seconds_count")
 	require.Equal(t, web[200]+web[429], waits[`ratelimit_policy="users",ratelimit_transport="http"`])
 }

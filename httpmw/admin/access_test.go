@@ -54,7 +54,8 @@ func TestActionsAreRefused(t *testing.T) {
 				require.Equal(t, c.status, w.Code)
 				require.NotEmpty(t, object(t, w)["error"])
 
-				require.True(t, limiter.IsOn())
+				off, _, _ := limiter.SwitchedOff()
+				require.False(t, off)
 				lease, err := limiter.Acquire(t.Context(), "k", 0)
 				require.NoError(t, err)
 				require.Equal(t, int64(3), lease.Remaining)

@@ -24,7 +24,7 @@ type order struct {
 	Hash    string   `json:"hash"`
 	Unseen  bool     `json:"unseen"`  // the key may be one that no request had
 	Limit   string   `json:"limit"`   // of the key, in the text form of a Spec; empty: its own again
-	Seconds int64    `json:"seconds"` // of a block, or of another limit
+	Seconds int64    `json:"seconds"` // of a block, of another limit, or of a switch: an hour without it
 	Note    string   `json:"note"`    // why
 	On      *bool    `json:"on"`      // of a switch
 	by      string
@@ -194,6 +194,12 @@ func (o *order) lasts() error {
 	return nil
 }
 
+// until is when the action ends.
+func (o *order) until() time.Time { return time.Now().Add(time.Duration(o.Seconds) * time.Second) }
+
+// reason names the operator too.
+func (o *order) reason() string { return strings.TrimSpace(o.Note + " (" + o.by + ")") }
+
 // adjust raises or lowers the limit of one key for a time.
 func adjust(ctx context.Context, p *policy, o *order) (any, error) {
 	var t rules.Temporary
@@ -213,7 +219,7 @@ func adjust(ctx context.Context, p *policy, o *order) (any, error) {
 		case !o.Unseen && !p.seen(ctx, o.Key):
 			return nil, errUnseen
 		}
-		t = rules.Temporary{Limit: spec, Until: time.Now().Add(time.Duration(o.Seconds) * time.Second), Reason: strings.TrimSpace(o.Note + " (" + o.by + ")")}
+		t = rules.Temporary{Limit: spec, Until: o.until(), Reason: o.reason()}
 	}
 	if err := p.can.adjust.Adjust(ctx, o.Key, t); err != nil {
 		return nil, err
@@ -254,16 +260,33 @@ func unban(ctx context.Context, p *policy, o *order) (any, error) {
 	return done{Hash: hashText(keyfunc.Hash(o.Key))}, err
 }
 
-func onOff(_ context.Context, p *policy, o *order) (any, error) {
+// offFor is how long a limit is off unless the order says otherwise.
+const offFor = time.Hour
+
+func onOff(ctx context.Context, p *policy, o *order) (any, error) {
 	switch {
 	case p.can.onOff == nil:
 		return nil, ErrUnsupported
 	case o.On == nil:
 		return nil, orderError{http.StatusBadRequest, "on must be true or false", false}
 	case *o.On:
-		p.can.onOff.On()
+		if err := p.can.onOff.SwitchOn(ctx); err != nil {
+			return nil, err
+		}
 	default:
-		p.can.onOff.Off()
+		if o.Seconds == 0 {
+			o.Seconds = int64(offFor / time.Second)
+		}
+		if err := o.lasts(); err != nil {
+			return nil, err
+		}
+		if err := p.can.onOff.SwitchOff(ctx, o.until(), o.reason()); err != nil {
+			return nil, err
+		}
 	}
-	return map[string]bool{"on": p.can.onOff.IsOn()}, nil
+	off, until, _ := p.can.onOff.SwitchedOff()
+	return struct {
+		On    bool  `json:"on"`
+		Until int64 `json:"until,omitempty"` // Unix time in ms
+	}{!off, max(until.UnixMilli(), 0)}, nil
 }

@@ -98,7 +98,7 @@ func TestKillSwitch(t *testing.T) {
 	a := newAdmin(t, admin.WithPolicy("p", limiter), admin.WithAuthorize(anybody))
 	spend(t, limiter, "ada", 1)
 	require.False(t, spend(t, limiter, "ada", 1).Allowed)
-	require.Equal(t, map[string]any{"on": false}, ask(t, a, "switch", `{"policy":"p","on":false}`))
+	require.Equal(t, false, ask(t, a, "switch", `{"policy":"p","on":false}`)["on"])
 	require.Equal(t, algo.SourceOff, spend(t, limiter, "ada", 1).Source)
 	require.Equal(t, false, at(t, state(t, a), "policies", 0, "on"))
 	require.Equal(t, map[string]any{"on": true}, ask(t, a, "switch", `{"policy":"p","on":true}`))
@@ -188,7 +188,7 @@ func TestActionsOnRedis(t *testing.T) {
 	require.Equal(t, int64(10), spend(t, shared, "ada", 0).Remaining)
 
 	s := state(t, a)
-	require.Equal(t, "everywhere", at(t, s, "policies", 0, "scope"))
+	require.Equal(t, "everywhere", at(t, s, "policies", 0, "scopes", "block"))
 	panel := at(t, s, "stores", 0)
 	require.Equal(t, "healthy", at(t, panel, "state"))
 	require.Equal(t, 100.0, at(t, panel, "percent"))

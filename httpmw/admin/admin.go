@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,7 @@ type Admin struct {
 	book     book   // counts of each policy
 	requests series // counts of requests, if the service counts them
 	top      top    // keys that are limited most
+	trials   top    // keys that limits on trial would have limited most
 	recent   recent // last decisions
 	marks    marks  // the operators' actions
 	gauged   atomic.Uint32
@@ -76,7 +78,7 @@ func New(opts ...Option) (*Admin, error) {
 	a.book.init()
 	a.recent.init()
 	c := config{title: "sluice", logger: slog.Default(), read: fromThisMachine, actor: peer}
-	if err := a.apply(c, opts); err != nil {
+	if err := a.apply(&c, opts); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -89,24 +91,35 @@ func New(opts ...Option) (*Admin, error) {
 func (a *Admin) Update(opts ...Option) error {
 	a.setting.Lock()
 	defer a.setting.Unlock()
-	c := *a.config.Load()
+	was := a.config.Load()
+	c := *was
 	c.policies, c.adaptive, c.stores = nil, nil, nil
-	if err := a.apply(c, opts); err != nil {
+	if err := a.apply(&c, opts); err != nil {
 		return err
 	}
-	a.Mark("limits loaded")
+	a.Mark(strings.Join(append([]string{"limits loaded"}, c.changed(was)...), "; "))
 	return nil
 }
 
-func (a *Admin) apply(c config, opts []Option) error {
-	if err := option.Apply(&c, opts, Option.split, nil); err != nil {
+// changed has the policies with another text than before: "login: 5/s -> 5/min".
+func (c *config) changed(was *config) (all []string) {
+	for _, p := range c.policies {
+		if before := was.policy(p.name); before != nil && before.text != p.text {
+			all = append(all, fmt.Sprintf("%s: %s -> %s", p.name, before.text, p.text))
+		}
+	}
+	return all
+}
+
+func (a *Admin) apply(c *config, opts []Option) error {
+	if err := option.Apply(c, opts, Option.split, nil); err != nil {
 		return fmt.Errorf("admin: %w", err)
 	}
 	if was := a.config.Load(); was != nil {
 		c.keepGauges(was)
 	}
-	a.config.Store(&c)
-	a.connect(&c)
+	a.config.Store(c)
+	a.connect(c)
 	return nil
 }
 
@@ -127,7 +140,7 @@ func (c *config) keepGauges(was *config) {
 	for i := range c.policies {
 		now := &c.policies[i]
 		if before := was.policy(now.name); before != nil && before.limiter == now.limiter {
-			now.blocks = before.blocks
+			now.blocks, now.can.onOff = before.blocks, before.can.onOff
 		}
 	}
 	for i := range c.adaptive {

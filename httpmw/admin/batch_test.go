@@ -50,12 +50,12 @@ func TestControlKeepsTheBatch(t *testing.T) {
 	require.Len(t, lease.Parts(), 2)
 	require.Equal(t, 1, a.steps)
 
-	second.Off()
+	require.NoError(t, second.SwitchOff(t.Context(), time.Now().Add(time.Hour), "a test"))
 	lease = both()
 	require.True(t, lease.Allowed)
 	require.Equal(t, algo.SourceOff, lease.Parts()[1].Source)
 	require.Equal(t, 1, a.steps)
-	second.On()
+	require.NoError(t, second.SwitchOn(t.Context()))
 
 	require.NoError(t, second.Ban(t.Context(), "ada", time.Hour))
 	require.False(t, both().Allowed)

@@ -15,12 +15,11 @@ var ErrUnsupported = errors.New("admin: the limiter cannot do that")
 
 // Controlled is a limiter that an operator can act upon; see [Control].
 type Controlled struct {
-	// Switch has On, Off and IsOn. While it is off every key is admitted that is
-	// not blocked.
-	*algo.Switch
 	limiter  algo.Limiter
-	own      blocker  // beneath, if it bans keys itself
-	rule     adjuster // beneath, if it adjusts the limits of keys itself
+	local    *localSwitch // over limiter
+	onOff    switcher     // beneath, if it switches all of limiter off itself; otherwise local
+	own      blocker      // beneath, if it bans keys itself
+	rule     adjuster     // beneath, if it adjusts the limits of keys itself
 	blocked  blocklist
 	adjusted blocklist
 	callers  callers
@@ -28,13 +27,17 @@ type Controlled struct {
 
 // Control wraps l, which it asks for every key that is not blocked, with a kill
 // switch, a list of blocked keys and one of keys with another limit. It costs a hash of the key and
-// five atomic loads, and a lookup in a map while a list has keys. It takes 100 KB, and
+// six atomic loads, and a lookup in a map while a list has keys. It takes 100 KB, and
 // the keys that the page shows: at most 1024 of up to 512 bytes. It panics if l is nil.
 func Control(l algo.Limiter) *Controlled {
 	if l == nil {
 		panic("admin: Control: the limiter is nil")
 	}
-	c := &Controlled{limiter: l, Switch: algo.NewSwitch(l)}
+	local := &localSwitch{Switch: algo.NewSwitch(l)}
+	c := &Controlled{limiter: l, local: local, onOff: local}
+	if s := switcherOf(l); s != nil {
+		c.onOff = s
+	}
 	for one := range algo.Walk(l) {
 		if own, ok := one.(blocker); ok {
 			c.own = own
@@ -52,21 +55,23 @@ func (c *Controlled) Choose(_ context.Context, key string) (algo.Limiter, error)
 	return c.choose(key), nil
 }
 
-// Unwrap returns the limiter; see [algo.Wrapper].
-func (c *Controlled) Unwrap() []algo.Limiter { return []algo.Limiter{c.limiter} }
+// Unwrap returns the switch over the limiter; see [algo.Wrapper].
+func (c *Controlled) Unwrap() []algo.Limiter { return []algo.Limiter{c.local.Switch} }
 
 // choose is Choose for an operator, whose look at a key is not a request
 // of it.
 func (c *Controlled) choose(key string) algo.Limiter {
-	on := c.IsOn()
-	if c.own == nil || !on { // otherwise the limiter knows of the block, and whether it was lifted elsewhere
+	off, _, _ := c.onOff.SwitchedOff()
+	if c.own == nil || off { // otherwise the limiter knows of the block, and whether it was lifted elsewhere
 		if b := c.blocked.find(key); b != nil {
 			return b
 		}
 	}
-	if !on {
-		off, _ := c.Switch.Choose(context.Background(), key) // logs that it is off
-		return off
+	switch {
+	case off && c.own != nil:
+		return lifted{c.own}
+	case off:
+		return algo.Unlimited()
 	}
 	if b := c.adjusted.find(key); b != nil {
 		return b.instead
@@ -81,9 +86,8 @@ func (c *Controlled) Acquire(ctx context.Context, key string, n int64) (algo.Lea
 }
 
 // Ban denies every cost of key for d, which is more than 0 and not more than
-// 365 days, whether the switch is on or off. A limiter on Redis bans the key
-// itself, for all instances that are switched on; any other ban holds in this
-// process, for up to 1000 keys at a time. A second Ban replaces the first.
+// 365 days, whether the limit is on or off. A limiter on Redis bans the key
+// itself, for all instances; any other ban holds in this process, for up to 1000 keys at a time. A second Ban replaces the first.
 func (c *Controlled) Ban(ctx context.Context, key string, d time.Duration) error {
 	if d <= 0 || d > longestBan {
 		return fmt.Errorf("admin: ban is %v, want more than 0, at most %v", d, longestBan)
@@ -182,6 +186,7 @@ func (c *Controlled) Blocked() int { return len(c.blocked.all()) }
 
 type (
 	blocker interface {
+		algo.Limiter
 		Ban(ctx context.Context, key string, d time.Duration) error
 	}
 	// adjuster is what limiters of package rules are.
@@ -189,10 +194,11 @@ type (
 		Adjust(ctx context.Context, key string, t rules.Temporary) error
 		Adjusted() map[string]rules.Temporary
 	}
+	// switcher is what limiters of package rules are.
 	switcher interface {
-		On()
-		Off()
-		IsOn() bool
+		SwitchOff(ctx context.Context, until time.Time, reason string) error
+		SwitchOn(ctx context.Context) error
+		SwitchedOff() (off bool, until time.Time, reason string)
 	}
 	resetter interface{ Reset(key string) }
 	remote   interface {
@@ -207,8 +213,7 @@ type abilities struct {
 	unblock func(ctx context.Context, key string) error
 	adjust  adjuster
 	onOff   switcher
-	process bool // a block holds in this process only
-	alone   bool // the limit of a key holds in this process only
+	scopes  scopes
 }
 
 // controlled is the Control in l, nil if there is none.
@@ -226,6 +231,9 @@ func abilitiesOf(l algo.Limiter) (a abilities) {
 		switch one.(type) {
 		case *Controlled: // it can if a limiter beneath can
 		case resetter, remote:
+			if _, everywhere := one.(remote); everywhere || a.scopes.Reset == "" {
+				a.scopes.Reset = scopeOf(!everywhere)
+			}
 			a.reset = func(ctx context.Context, key string) error { return reset(ctx, l, key) }
 		}
 	}
@@ -234,12 +242,17 @@ func abilitiesOf(l algo.Limiter) (a abilities) {
 		if !algo.About(l).NeedsRelease {
 			a.adjust = c
 		}
-		a.process, a.alone = c.own == nil, c.rule == nil
+		_, alone := c.onOff.(*localSwitch)
+		a.scopes.Block, a.scopes.Adjust, a.scopes.Switch = scopeOf(c.own == nil), scopeOf(c.rule == nil), scopeOf(alone)
 		return a
 	}
 	a.block, _ = l.(blocker)
 	a.adjust, _ = l.(adjuster)
 	a.onOff, _ = l.(switcher)
+	a.scopes.Block, a.scopes.Adjust, a.scopes.Switch = everywhere, everywhere, everywhere
+	if s, ok := l.(*algo.Switch); ok {
+		a.onOff, a.scopes.Switch = &localSwitch{Switch: s}, thisProcess
+	}
 	if a.block != nil {
 		a.unblock = a.reset // which lifts a ban, see WithPolicy
 	}

@@ -11,10 +11,10 @@
 //
 // Each policy with its limit, and its admitted, delayed, shadowed (admitted on
 // trial) and denied requests in each second of the last five minutes; the keys that
-// were limited most, by hash; the remaining quota of one key; the state of adaptive
+// were limited most, by hash, and apart those that a limit on trial would deny; the remaining quota of one key; the state of adaptive
 // limiters ([WithAdaptive]), with the heaviest tenants of an overload if they have fair
 // shares; the state of stores on Redis ([WithStore]); and the last decisions with the
-// fields that were sent. The page needs no network but the way to this handler.
+// fields that were sent. Beside each action the page says where it holds. The page needs no network but the way to this handler.
 //
 // It shows only this process. A service of several instances has as many
 // pages; metrics add up, pages do not.
@@ -38,7 +38,9 @@
 // limiter gets, see package keyfunc. An action on a key that no request had counts as a
 // typo until the operator repeats it. A request of a blocked key counts as blocked, not
 // as denied, and the page lists for each blocked key the operator, the end of the block
-// and the reason, and so for each key with another limit. A limit that is switched off keeps both.
+// and the reason, and so for each key with another limit. A limit that is switched off keeps both. It is on again
+// after an hour unless the operator says otherwise. On Redis, with package rules, it is off in all
+// instances, also after a restart; otherwise in this process until its restart.
 //
 // The table of a limit that is full names the prefixes that a tenth of the newest keys share, never
 // a whole key. A limit that denies nothing, on trial or for lack of a rule, is marked.
@@ -64,7 +66,7 @@
 //	api/block    deny all requests of the key for "seconds"; "note" says why
 //	api/unblock  lift a block
 //	api/adjust   give the key another "limit" for "seconds"; without "limit", its own again
-//	api/switch   "on": false admits all requests that are not blocked
+//	api/switch   "on": false admits all requests that are not blocked for "seconds", an hour without it
 //
 // Errors are {"error": "..."} with the status 400, 403, 404, 409 (the key is not known: repeat with
 // "unseen": true) or 502. With curl:

@@ -43,10 +43,11 @@ func ExampleControl() {
 	key, _ := keyfunc.Header("X-User")(&http.Request{Header: http.Header{"X-User": {"mallory"}}})
 	fmt.Println(users.Ban(context.Background(), key, time.Hour))
 	fmt.Println(get("mallory"), get("alice"))
-	users.Off()
+	fmt.Println(users.SwitchOff(context.Background(), time.Now().Add(time.Hour), "ticket 7"))
 	fmt.Println(get("mallory"), get("alice"))
 	// Output:
 	// <nil>
 	// 429 404
+	// <nil>
 	// 429 404
 }

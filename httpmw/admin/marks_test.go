@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw/admin"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -53,6 +54,27 @@ func TestTableOfKeys(t *testing.T) {
 	require.Positive(t, at(t, table, "capacity"))
 	require.Greater(t, at(t, table, "overflowed"), 500.0)
 	require.Nil(t, at(t, state(t, a), "policies", 1, "table"))
+}
+
+// The table is found beneath every wrapper, inside a Control and around it.
+func TestTableBeneathWrappers(t *testing.T) {
+	for name, wrap := range map[string]func(algo.Limiter) algo.Limiter{
+		"Shadow": algo.Shadow, "Switch": func(l algo.Limiter) algo.Limiter { return algo.NewSwitch(l) },
+		"All":     func(l algo.Limiter) algo.Limiter { return algo.All(l, algo.Unlimited()) },
+		"Control": func(l algo.Limiter) algo.Limiter { return admin.Control(l) },
+		"Ban": func(l algo.Limiter) algo.Limiter {
+			return algo.Must(guard.NewBan(l, algo.PerHour(9), time.Minute, time.Hour))
+		},
+	} {
+		inner := bucket(t, algo.PerHour(3))
+		spend(t, inner, "ada", 1)
+		limiter := admin.Control(wrap(inner))
+		require.Equal(t, inner.Stats(), limiter.Stats(), name)
+		a := newAdmin(t, admin.WithPolicy("in", limiter), admin.WithPolicy("around", wrap(limiter)))
+		for i := range 2 {
+			require.Equal(t, 1.0, at(t, state(t, a), "policies", i, "table", "keys"), name)
+		}
+	}
 }
 
 // The time that decisions wait for Redis is the mean of what events say.

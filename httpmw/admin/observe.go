@@ -29,7 +29,11 @@ func (a *Admin) Observe(e telemetry.Event) {
 		s.addWait(now, e.Waited)
 	}
 	if (k == denied || k == shadowed) && e.KeyHash != 0 && e.KeyHash != everybody {
-		a.top.note(limited{s, e.KeyHash}, now)
+		most := &a.top
+		if k == shadowed {
+			most = &a.trials
+		}
+		most.note(limited{s, e.KeyHash}, now)
 		p.want(e.KeyHash)
 	}
 	if a.recent.note(&e, k, e.At.Sub(a.start)) {

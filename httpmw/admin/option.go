@@ -30,8 +30,8 @@ const (
 // WithPolicy shows a limit under the name in its events, such as the one of httpmw.WithName; at
 // most 60 of them. l is the limiter that the middleware calls. A [Control] may be beneath it, as
 // in algo.Shadow. The possible actions depend on its methods: Reset(key), or Reset(ctx, key)
-// error; Ban(ctx, key, duration) error, which Reset lifts; Adjust as the limiters of package rules
-// have it; On, Off and IsOn. [Control] adds those that a limiter lacks, and lets operators act on
+// error; Ban(ctx, key, duration) error, which Reset lifts; Adjust, SwitchOff and so on as the limiters
+// of package rules have them; or it is an algo.Switch. [Control] adds those that a limiter lacks, and lets operators act on
 // a key by the hash that the page shows.
 func WithPolicy(name string, l algo.Limiter) Option {
 	return Option{"WithPolicy " + name, func(c *config) error {

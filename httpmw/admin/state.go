@@ -42,12 +42,14 @@ type policyState struct {
 	Kind       string              `json:"kind"`
 	Text       string              `json:"text"` // of the configuration, or what was learned
 	Limit      *limitState         `json:"limit"`
-	On         *bool               `json:"on"`  // nil: it has no switch
-	Off        bool                `json:"off"` // it denies nothing although it is on: a trial, or no rule
+	On         *bool               `json:"on"`      // nil: it has no switch
+	Until      int64               `json:"until"`   // of a switch that is off: Unix time in ms; 0: without end
+	WhyOff     string              `json:"why_off"` // of a switch that is off
+	Off        bool                `json:"off"`     // it denies nothing although it is on: a trial, or no rule
 	Table      *tableState         `json:"table"`
 	Can        []string            `json:"can"`
 	Identity   []string            `json:"identity"` // names of a caller; none: its key
-	Scope      string              `json:"scope"`    // of a block
+	Scopes     scopes              `json:"scopes"`   // of the actions
 	Blocked    int                 `json:"blocked"`  // by this page
 	Columns    map[string][]uint32 `json:"columns"`  // without those that are 0 throughout
 }
@@ -64,6 +66,7 @@ type topState struct {
 	Key    string `json:"key"`   // empty: not known, or not to be shown
 	Most   uint64 `json:"most"`  // it was limited so often at most
 	Least  uint64 `json:"least"` // and so often at least
+	Trial  bool   `json:"trial"` // by a limit on trial, which denied nothing
 }
 
 const topShown = 10
@@ -94,9 +97,8 @@ func (a *Admin) state(c *config, since uint32, at time.Time) *state {
 	}
 	s.addPolicies(a, c)
 	s.Requests = a.requestColumns(s)
-	for _, t := range a.top.most(topShown, now) {
-		s.Top = append(s.Top, topState{t.policy.name, hashText(t.hash), c.keyText(t.policy.name, t.hash), t.n, t.n - t.over})
-	}
+	s.addTop(c, a.top.most(topShown, now), false)
+	s.addTop(c, a.trials.most(topShown, now), true)
 	for _, t := range a.recent.all() {
 		text := textOf(&t)
 		text.Key = c.keyText(t.event.Policy, t.event.KeyHash)
@@ -109,6 +111,12 @@ func (a *Admin) state(c *config, since uint32, at time.Time) *state {
 		s.Stores = append(s.Stores, c.stores[i].state(s.From, s.To))
 	}
 	return s
+}
+
+func (s *state) addTop(c *config, most []counted, trial bool) {
+	for _, t := range most {
+		s.Top = append(s.Top, topState{t.policy.name, hashText(t.hash), c.keyText(t.policy.name, t.hash), t.n, t.n - t.over, trial})
+	}
 }
 
 // addPolicies adds those that are registered, in their order, then those that
@@ -130,7 +138,7 @@ func (s *state) addPolicies(a *Admin, c *config) {
 func (p *policy) state(counts *series, s *state) policyState {
 	st := policyState{
 		Name: p.name, Registered: true, Text: cmp.Or(learned(p.limiter), p.text), Table: p.table(), Kind: kindOfLimiter(p.limiter), Can: []string{"why"},
-		Columns: counts.state(s), Scope: scopes[p.can.process], Identity: []string{}, Blocked: len(p.blocks.all()),
+		Columns: counts.state(s), Scopes: p.can.scopes, Identity: []string{}, Blocked: len(p.blocks.all()),
 	}
 	if p.identity.key != nil {
 		st.Identity = p.identity.parts
@@ -153,8 +161,9 @@ func (p *policy) state(counts *series, s *state) policyState {
 	st.Off = algo.About(p.limiter).Off
 	if p.can.onOff != nil {
 		st.Can = append(st.Can, "switch")
-		on := p.can.onOff.IsOn()
-		st.On = &on
+		off, until, why := p.can.onOff.SwitchedOff()
+		on := !off
+		st.On, st.Until, st.WhyOff = &on, max(until.UnixMilli(), 0), why
 		st.Off = st.Off && on
 	}
 	return st
@@ -179,7 +188,7 @@ func (s *state) addBlocks(c *config) {
 		for _, b := range p.blocks.all() {
 			st := blockState{
 				Policy: p.name, Hash: hashText(b.hash), By: b.by, Note: b.note,
-				Scope: scopes[p.can.process], Since: b.since.UnixMilli(), Until: b.until.UnixMilli(),
+				Scope: p.can.scopes.Block, Since: b.since.UnixMilli(), Until: b.until.UnixMilli(),
 			}
 			if c.clear {
 				st.Key = b.key
@@ -199,7 +208,7 @@ func (s *state) addAdjusted(c *config, p *policy) {
 		t := all[key]
 		st := blockState{
 			Policy: p.name, Limit: t.Limit.String(), Hash: hashText(keyfunc.Hash(key)), Note: t.Reason,
-			Scope: scopes[p.can.alone], Until: t.Until.UnixMilli(),
+			Scope: p.can.scopes.Adjust, Until: t.Until.UnixMilli(),
 		}
 		if c.clear {
 			st.Key = key
@@ -207,9 +216,6 @@ func (s *state) addAdjusted(c *config, p *policy) {
 		s.Blocks = append(s.Blocks, st)
 	}
 }
-
-// scopes are where a block or another limit holds: in this process only, or not.
-var scopes = map[bool]string{true: "process", false: "everywhere"}
 
 // kindOfLimiter names a limiter by its algorithm, "token-bucket", or else by its type.
 func kindOfLimiter(l algo.Limiter) string {

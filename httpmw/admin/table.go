@@ -2,9 +2,6 @@ package admin
 
 import "github.com/sluice-go/sluice/algo"
 
-// keyTable is a limiter in memory that counts its keys.
-type keyTable interface{ Stats() algo.Stats }
-
 // tableState is the table of keys of a limiter in this process.
 type tableState struct {
 	Keys       int      `json:"keys"`
@@ -15,28 +12,16 @@ type tableState struct {
 
 // table is nil for a limiter that keeps no keys in this process.
 func (p *policy) table() *tableState {
-	for one := range algo.Walk(p.limiter) {
-		t, ok := one.(keyTable)
-		if !ok {
-			continue
-		}
-		s := t.Stats()
-		if s.Room == 0 {
-			return nil
-		}
-		state := &tableState{s.Live, s.Room, s.Overflowed, []origin{}}
-		if s.Overflowed > 0 && p.callers != nil {
-			state.Origins = p.callers.origins()
-		}
-		return state
+	s := algo.StatsOf(p.limiter)
+	if s.Room == 0 {
+		return nil
 	}
-	return nil
+	state := &tableState{s.Live, s.Room, s.Overflowed, []origin{}}
+	if s.Overflowed > 0 && p.callers != nil {
+		state.Origins = p.callers.origins()
+	}
+	return state
 }
 
-// Stats is the limiter's Stats, zero if it keeps no keys in this process.
-func (c *Controlled) Stats() algo.Stats {
-	if t, ok := c.limiter.(keyTable); ok {
-		return t.Stats()
-	}
-	return algo.Stats{}
-}
+// Stats is the limiter's [algo.StatsOf], zero if it keeps no keys in this process.
+func (c *Controlled) Stats() algo.Stats { return algo.StatsOf(c.limiter) }

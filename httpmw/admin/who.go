@@ -59,7 +59,7 @@ func (p *policy) seen(ctx context.Context, key string) bool {
 	if p.blocks.find(key) != nil || p.callers != nil && p.callers.seen(key) {
 		return true
 	}
-	if p.callers != nil && p.can.process {
+	if p.callers != nil && p.can.scopes.Block == thisProcess {
 		return false
 	}
 	d, err := p.peek(ctx, key)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -36,13 +37,13 @@ routes:
       - {name: per-key, key: "secret:X-Api-Key", limit: 10/min}
 `
 
-const demoAbout = `The gateway serves %s in front of an upstream of its own. Try
+const demoAbout = `The gateway serves %[1]s in front of an upstream of its own. Try
 
-    for i in $(seq 15); do curl -s -o /dev/null -w '%%{http_code} ' http://127.0.0.1:8080/; done; echo
-    curl -i http://127.0.0.1:8080/users/ann/
-    curl -i http://127.0.0.1:8080/keys -H 'X-Api-Key: one'
+    for i in $(seq 15); do curl -s -o /dev/null -w '%%{http_code} ' http://%[2]s/; done; echo
+    curl -i http://%[2]s/users/ann/
+    curl -i http://%[2]s/keys -H 'X-Api-Key: one'
 
-and look at http://127.0.0.1:8081/ with the token %s
+and look at http://%[3]s/ with the token %[4]s
 `
 
 // demo makes an upstream and a file that sends to it.
@@ -62,7 +63,8 @@ func demo(ctx context.Context, folder string) (path, about string, err error) {
 			return "", "", err
 		}
 	}
-	return path, fmt.Sprintf(demoAbout, path, token), nil
+	at := func(name, otherwise string) string { return cmp.Or(os.Getenv(name), otherwise) }
+	return path, fmt.Sprintf(demoAbout, path, at("GATEWAY_LISTEN", "127.0.0.1:8080"), at("GATEWAY_ADMIN", "127.0.0.1:8081"), token), nil
 }
 
 // echo answers with the request that reached the upstream.

@@ -47,7 +47,7 @@ func TestIncidents(t *testing.T) {
 				}
 			},
 			log:     `level=WARN msg="algo: the table of a limiter is full" code=algo.full limit=per-user overflowed=\d+ do="raise MaxKeys, or find the client that invents keys"`,
-			metric:  `ratelimit_keys_overflowed{.*ratelimit_policy="per-user".*} [1-9]`,
+			metric:  `ratelimit_keys_overflowed_total{.*ratelimit_policy="per-user".*} [1-9]`,
 			page:    []string{`"name":"per-user"`, `"origins":[{"part":1,"prefix":"bot-7."}]`},
 			runbook: "| `algo.full` |",
 		},
@@ -90,9 +90,23 @@ func TestIncidents(t *testing.T) {
 			name: "forgotten shadow", limits: "{name: old, key: ip, limit: 1/h, shadow: true}",
 			provoke: func(p *process) { p.ask("/"); p.ask("/") },
 			log:     `level=WARN msg="limits on trial deny nothing" code=gateway.trial limits=\[old\] do="remove shadow: true to put them in force"`,
-			metric:  `ratelimit_requests_total{.*ratelimit_outcome="shadowed",ratelimit_policy="old".*} 1`,
+			metric:  `ratelimit_limit_off{.*ratelimit_policy="old".*} 1`,
 			page:    []string{`"name":"old"`, `"off":true`},
-			runbook: "| `gateway.trial` |",
+			runbook: "### Limit denies nothing",
+		},
+		{
+			name: "forgotten switch", limits: "{name: lifted, key: ip, limit: 1/h}",
+			provoke: func(p *process) {
+				status, answer := p.act("switch", `{"policy":"lifted","on":false,"note":"ticket 7"}`)
+				require.Equal(p.t, 200, status, answer)
+				require.Equal(p.t, 200, p.ask("/"))
+				_, text := p.get(p.admin + "/status")
+				require.Regexp(p.t, `(?s)"limits_off": \[\s+"lifted: off until \S+Z: ticket 7 \(127.0.0.1\)"\s+\]`, text)
+			},
+			log:     `level=WARN msg="algo: a limit is switched off and denies nothing" code=algo.switched_off limit=lifted`,
+			metric:  `ratelimit_limit_off{.*ratelimit_policy="lifted".*} 1`,
+			page:    []string{`"name":"lifted"`, `"on":false`, `"why_off":"ticket 7 (127.0.0.1)"`},
+			runbook: "### Limit denies nothing",
 		},
 	} {
 		t.Run(incident.name, func(t *testing.T) {

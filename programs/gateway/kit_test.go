@@ -78,7 +78,7 @@ func queries(t *testing.T) (all []string) {
 var (
 	matchers  = regexp.MustCompile(`\{[^}]*\}|by \([^)]*\)|\[[^\]]*\]`)
 	words     = regexp.MustCompile(`[a-z_][a-z_0-9]{2,}`)
-	functions = regexp.MustCompile(`^(sum|unless|rate|max|min|time|changes|histogram_quantile)$`)
+	functions = regexp.MustCompile(`^(sum|unless|rate|max|min|time|changes|increase|histogram_quantile)$`)
 	labels    = regexp.MustCompile(`([a-z_]+)(=~?)"([^"$]*)"`)
 	grouped   = regexp.MustCompile(`by \(([^)]*)\)`)
 )

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluice-go/sluice/programs/gateway/command"
 	"github.com/sluice-go/sluice/programs/gateway/config"
+	"github.com/sluice-go/sluice/programs/gateway/proxy"
 )
 
 var gateway = command.Command{
@@ -26,7 +27,17 @@ var gateway = command.Command{
 		if len(f.Routes) == 0 {
 			return "", f.Errorf("routes", "is missing, and a gateway without routes serves nothing")
 		}
-		return fmt.Sprintf("%d routes", len(f.Routes)), nil
+		about := fmt.Sprintf("%d routes", len(f.Routes))
+		for _, l := range proxy.Limits(f) {
+			about += fmt.Sprintf("\n  %s: %s", l.Name, l.Spec)
+			if d, err := l.Spec.With(); err == nil && d.Rate.Period > 0 {
+				about += fmt.Sprintf(" (%.4g/s)", float64(d.Rate.Count)/d.Rate.Period.Seconds())
+			}
+			if l.Shadow {
+				about += ", on trial"
+			}
+		}
+		return about, nil
 	},
 	Demo: demo,
 	New: func(f *config.File, log *slog.Logger, out io.Writer) (command.Service, error) {

@@ -272,7 +272,14 @@ func TestOperators(t *testing.T) {
 func TestCheck(t *testing.T) {
 	var out, errs strings.Builder
 	require.Equal(t, 0, gateway.Run(t.Context(), []string{"-check", "-config", "gateway.yaml"}, &out, &errs, nil))
-	require.Equal(t, "gateway.yaml: ok, 3 routes\n", out.String())
+	require.Equal(t, `gateway.yaml: ok, 3 routes
+  everybody: 5000/s (5000/s)
+  per-client: 100/s burst 200 (100/s)
+  login: sliding-log 5/min (0.08333/s)
+  api-per-key: 600/min burst 50 (10/s)
+  api-daily: fixed-window 10000/day (0.1157/s)
+  api-strict-trial: strict 10/s (10/s), on trial
+`, out.String())
 
 	path := filepath.Join(t.TempDir(), "broken.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("routes:\n  - pattern: /\n    upstream: http://a\n    limit: 5/s\n"), 0o600))
@@ -319,6 +326,7 @@ func TestDemo(t *testing.T) {
 	require.Equal(t, 401, p.ask("/keys"))
 	file := regexp.MustCompile(`serves (\S+)`).FindStringSubmatch(out.String())[1]
 	require.FileExists(t, file)
+	require.Contains(t, out.String(), "http://127.0.0.1:0/users/ann/", "the address that it was given")
 	status, _ = p.get(p.admin + "/api/state")
 	require.Equal(t, 403, status)
 	token := regexp.MustCompile(`token (\S+)`).FindStringSubmatch(out.String())[1]
@@ -350,6 +358,26 @@ func TestHealthAndVersion(t *testing.T) {
 	require.Contains(t, out.String(), "connection refused")
 	require.Equal(t, 0, gateway.Run(t.Context(), []string{"-version"}, &out, &errs, nil))
 	require.Regexp(t, `gateway \S* ?go1\.`, out.String())
+}
+
+// A wrong unit shows: the log, the page and -check name the limit, the old and the new one.
+func TestWrongUnit(t *testing.T) {
+	t.Setenv("GATEWAY_TEST_TOKEN", adminToken)
+	file := func(limit string) string {
+		return "admin_token: {env: GATEWAY_TEST_TOKEN}\ntimeouts: {unready: 0s}\nroutes: [{pattern: /, upstream: http://127.0.0.1:9, limits: [{name: search, key: ip, limit: " + limit + "}]}]\n"
+	}
+	p := start(t, file("100/s burst 20"))
+	p.write(file("100/min burst 20"))
+	require.Eventually(t, func() bool { return p.config().Reloads == 1 }, 10*time.Second, 5*time.Millisecond)
+	require.Contains(t, p.log.String(), `changed="[search: 100/s burst 20 -> 100/min burst 20]"`)
+	marks, _ := p.state()["marks"].([]any)
+	require.Contains(t, marks[len(marks)-1], "text")
+	require.Equal(t, "limits loaded; search: 100/s burst 20 -> 100/min burst 20", marks[len(marks)-1].(map[string]any)["text"])
+	var out, errs strings.Builder
+	require.Equal(t, 0, gateway.Run(t.Context(), []string{"-check", "-config", p.path}, &out, &errs, nil), errs.String())
+	require.Contains(t, out.String(), "\n  search: 100/min burst 20 (1.667/s)\n")
+	_, metrics := p.get(p.admin + "/metrics")
+	require.Regexp(t, `ratelimit_limit_window_seconds\{.*ratelimit_policy="search"\} 12\n`, metrics, "the dashboard draws 20 / 12 s")
 }
 
 // A limit on trial is named in the log at the start, and marked on the page.

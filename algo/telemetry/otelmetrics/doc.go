@@ -15,14 +15,14 @@
 //	ratelimit.active_requests.utilization  gauge, 1            policy
 //	ratelimit.limit                        gauge, {unit}       policy
 //	ratelimit.limit.window                 gauge, s            policy
-//	ratelimit.limit.off                    gauge, 1            policy
+//	ratelimit.limit.off                    gauge, {limit}      policy
 //	ratelimit.keys                         gauge, {key}        policy
 //	ratelimit.keys.limit                   gauge, {key}        policy
-//	ratelimit.keys.overflowed              gauge, {charge}     policy
+//	ratelimit.keys.overflowed              counter, {charge}   policy
 //	ratelimit.learned.rate                 gauge, {unit}/s     policy
 //	ratelimit.learned.wait                 gauge, s            policy
-//	ratelimit.learned.waits                gauge, {wait}       policy
-//	ratelimit.learned.denied               gauge, {unit}       policy
+//	ratelimit.learned.waits                counter, {wait}     policy
+//	ratelimit.learned.denied               counter, {unit}     policy
 //	ratelimit.tenant.asked                 gauge, 1            policy, tenant
 //	ratelimit.tenant.admitted              gauge, 1            policy, tenant
 //

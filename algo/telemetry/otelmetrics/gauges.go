@@ -24,14 +24,14 @@ type InFlighter interface {
 
 // gauges are read at each collection.
 type gauges struct {
-	active, limit   metric.Int64ObservableGauge
-	quota, off      metric.Int64ObservableGauge
-	keys, room, out metric.Int64ObservableGauge
-	used, window    metric.Float64ObservableGauge
-	asked, got      metric.Float64ObservableGauge
-	pace, pause     metric.Float64ObservableGauge
-	pauses, refused metric.Int64ObservableGauge
-	registration    metric.Registration
+	active, limit        metric.Int64ObservableGauge
+	quota, off           metric.Int64ObservableGauge
+	keys, room           metric.Int64ObservableGauge
+	used, window         metric.Float64ObservableGauge
+	asked, got           metric.Float64ObservableGauge
+	pace, pause          metric.Float64ObservableGauge
+	out, pauses, refused metric.Int64ObservableCounter
+	registration         metric.Registration
 
 	mu       sync.Mutex
 	limiters []gauge
@@ -55,15 +55,20 @@ func (g *gauges) register(meter metric.Meter) error {
 		failed = cmp.Or(failed, err)
 		return made
 	}
+	count := func(name, unit, about string) metric.Int64ObservableCounter {
+		made, err := meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(about))
+		failed = cmp.Or(failed, err)
+		return made
+	}
 	g.active = whole("ratelimit.active_requests", "{request}", "Requests that hold a slot of an in-flight limit.")
 	g.limit = whole("ratelimit.active_requests.limit", "{request}", "Slots of an in-flight limit; absent while there is no limit.")
 	g.quota = whole("ratelimit.limit", "{unit}", "Units that a limit admits at once, as configured.")
-	g.off = whole("ratelimit.limit.off", "1", "1 while a limit denies nothing, because it is switched off or on trial; otherwise 0.")
+	g.off = whole("ratelimit.limit.off", "{limit}", "1 while a limit denies nothing, because it is switched off or on trial; otherwise 0.")
 	g.keys = whole("ratelimit.keys", "{key}", "Keys with debt in the table of a limit in this process.")
 	g.room = whole("ratelimit.keys.limit", "{key}", "Keys for which the table has room.")
-	g.out = whole("ratelimit.keys.overflowed", "{charge}", "Charges to new keys that found the table full, since the limiter was made.")
-	g.pauses = whole("ratelimit.learned.waits", "{wait}", "Waits that the server asked for, since the limiter was made.")
-	g.refused = whole("ratelimit.learned.denied", "{unit}", "Units that the server denied, since the limiter was made.")
+	g.out = count("ratelimit.keys.overflowed", "{charge}", "Charges to new keys that found the table full, since the limiter was made.")
+	g.pauses = count("ratelimit.learned.waits", "{wait}", "Waits that the server asked for, since the limiter was made.")
+	g.refused = count("ratelimit.learned.denied", "{unit}", "Units that the server denied, since the limiter was made.")
 	float := func(name, unit, about string) metric.Float64ObservableGauge {
 		made, err := meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(about))
 		failed = cmp.Or(failed, err)
@@ -105,10 +110,7 @@ func (g *gauges) observe(_ context.Context, o metric.Observer) error {
 	return nil
 }
 
-// keyTable is a limiter that keeps its keys in this process.
-type keyTable interface{ Stats() algo.Stats }
-
-// describe observes the configuration of one limiter and its table of keys.
+// describe observes the configuration of one limiter and the tables of keys in it.
 func (g *gauges) describe(o metric.Observer, l algo.Limiter, set metric.ObserveOption) {
 	d, off := algo.About(l), int64(0)
 	if d.Off {
@@ -120,11 +122,7 @@ func (g *gauges) describe(o metric.Observer, l algo.Limiter, set metric.ObserveO
 		o.ObserveFloat64(g.window, d.Window.Seconds(), set)
 	}
 	g.learned(o, l, set)
-	t, ok := l.(keyTable)
-	if !ok {
-		return
-	}
-	if s := t.Stats(); s.Room > 0 {
+	if s := algo.StatsOf(l); s.Room > 0 {
 		o.ObserveInt64(g.keys, int64(s.Live), set)
 		o.ObserveInt64(g.room, int64(s.Room), set)
 		o.ObserveInt64(g.out, int64(min(s.Overflowed, math.MaxInt64)), set)

@@ -19,7 +19,10 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 	"github.com/sluice-go/sluice/algo/learn"
+	"github.com/sluice-go/sluice/algo/prepaid"
+	"github.com/sluice-go/sluice/algo/reload"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -67,6 +70,10 @@ func (m meter) Float64Histogram(name string, _ ...metric.Float64HistogramOption)
 
 func (m meter) Int64ObservableGauge(name string, _ ...metric.Int64ObservableGaugeOption) (metric.Int64ObservableGauge, error) {
 	return gauge{name: name}, m.p.failure(name)
+}
+
+func (m meter) Int64ObservableCounter(name string, _ ...metric.Int64ObservableCounterOption) (metric.Int64ObservableCounter, error) {
+	return total{name: name}, m.p.failure(name)
 }
 
 func (m meter) Float64ObservableGauge(name string, _ ...metric.Float64ObservableGaugeOption) (metric.Float64ObservableGauge, error) {
@@ -121,6 +128,11 @@ type gauge struct {
 	name string
 }
 
+type total struct {
+	noop.Int64ObservableCounter
+	name string
+}
+
 type share struct {
 	noop.Float64ObservableGauge
 	name string
@@ -140,7 +152,14 @@ type reading struct {
 }
 
 func (r reading) ObserveInt64(o metric.Int64Observable, v int64, opts ...metric.ObserveOption) {
-	r.p.add(o.(gauge).name, metric.NewObserveConfig(opts).Attributes(), float64(v))
+	name := ""
+	switch o := o.(type) {
+	case gauge:
+		name = o.name
+	case total:
+		name = o.name
+	}
+	r.p.add(name, metric.NewObserveConfig(opts).Attributes(), float64(v))
 }
 
 func (r reading) ObserveFloat64(o metric.Float64Observable, v float64, opts ...metric.ObserveOption) {
@@ -274,6 +293,39 @@ func TestLimits(t *testing.T) {
 	clear(p.sums)
 	require.NoError(t, p.callback(t.Context(), reading{p: p}))
 	require.Empty(t, p.sums)
+}
+
+// The table of keys is found beneath every wrapper; several are added up, and each counts once.
+func TestTablesBeneathWrappers(t *testing.T) {
+	for name, wrap := range map[string]func(algo.Limiter) algo.Limiter{
+		"Shadow": algo.Shadow,
+		"Switch": func(l algo.Limiter) algo.Limiter { return algo.NewSwitch(l) },
+		"ByKey": func(l algo.Limiter) algo.Limiter {
+			return algo.ByKey(func(context.Context, string) algo.Limiter { return l }, l)
+		},
+		"All": func(l algo.Limiter) algo.Limiter { return algo.All(l, algo.Unlimited()) },
+		"Ban": func(l algo.Limiter) algo.Limiter {
+			return algo.Must(guard.NewBan(l, algo.PerHour(9), time.Minute, time.Hour))
+		},
+		"FailuresOnly": guard.FailuresOnly,
+		"First":        func(l algo.Limiter) algo.Limiter { return prepaid.First(l, algo.Unlimited()) },
+		"reload": func(l algo.Limiter) algo.Limiter {
+			limits := reload.New(reload.Config{New: func(string, algo.Spec) (algo.Limiter, error) { return l, nil }})
+			_, err := limits.Apply(map[string]algo.Spec{"a": {Rate: algo.PerHour(10)}}, nil)
+			require.NoError(t, err)
+			return algo.Must(limits.Limiter("a"))
+		},
+		"nested": func(l algo.Limiter) algo.Limiter { return algo.All(algo.Shadow(algo.NewSwitch(l)), l) },
+	} {
+		p, m := newMetrics(t)
+		bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(10), algo.MaxKeys(64)))
+		require.True(t, bucket.Allow("ann", 1))
+		require.NoError(t, m.Limits(maps.All(map[string]algo.Limiter{"users": wrap(bucket)})))
+		require.NoError(t, p.callback(t.Context(), reading{p: p}))
+		require.Equal(t, 1.0, p.sums["keys ratelimit.policy=users"], name)
+		require.Equal(t, 64.0, p.sums["keys.limit ratelimit.policy=users"], name)
+		require.Contains(t, p.sums, "keys.overflowed ratelimit.policy=users", name)
+	}
 }
 
 // span records its attributes.

@@ -24,7 +24,7 @@ import (
 func quiet() admin.Option { return admin.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))) }
 
 // switchOff clicks the switch of the first policy twice: the first asks whether
-// it is meant, for five seconds.
+// it is meant, for half a minute.
 const switchOff = `(() => {
 	const button = document.querySelector("#policies tbody tr td:last-child button");
 	button.click();
@@ -75,7 +75,7 @@ func TestPage(t *testing.T) {
 	b.until(`document.querySelector("#key-says").textContent === "Not done: you are not authorised to act."`)
 	require.Equal(t, "Really? Limits nothing", js[string](b, switchOff))
 	b.until(`document.querySelector("#notice").textContent === "Not done: you are not authorised to act."`)
-	require.True(t, s.users.IsOn())
+	require.False(t, isOff(s.users))
 
 	// With it, everything.
 	b.do(chromedp.SendKeys("#token", token), chromedp.Click("#login button"), chromedp.Click("#key-form .main"))
@@ -117,10 +117,12 @@ func TestPage(t *testing.T) {
 	b.until(`document.querySelector("#key-hash").textContent.includes("forgiven")`)
 	require.Equal(t, "Really? Limits nothing", js[string](b, switchOff))
 	b.until(`document.querySelector("#policies td:last-child .badge").textContent === "off: limits nothing"`)
-	require.False(t, s.users.IsOn())
+	require.True(t, isOff(s.users))
+	b.until(`/^until .*; \(.*\); this process, until its restart$/.test(document.querySelector("#policies td:last-child small").textContent)`)
+	require.Equal(t, "Reset: this process, until its restart. Block, Unblock: this process, until its restart. Limit: this process, until its restart", js[string](b, `document.querySelector("#scopes").textContent`))
 	b.do(chromedp.Click("#policies tbody tr td:last-child button"))
 	b.until(`document.querySelector("#policies td:last-child .badge").textContent === "on"`)
-	require.True(t, s.users.IsOn())
+	require.False(t, isOff(s.users))
 
 	// The action is on the time axis.
 	b.until(`[...document.querySelectorAll("#traffic .mark title")].some((x) => x.textContent === "switch per-client")`)
@@ -224,7 +226,7 @@ func TestAnotherSite(t *testing.T) {
 		b.do(chromedp.Evaluate[chromedp.Void](`window.said = ""; fetch(` + quote(server.URL+path) + `, {method: ` + init + `}).then((r) => { window.said = r.type; }, () => { window.said = "refused"; }); 0`))
 		b.until(`window.said !== ""`)
 		require.Contains(t, []string{"refused", "opaque"}, js[string](b, `window.said`), name)
-		require.True(t, users.IsOn(), name)
+		require.False(t, isOff(users), name)
 	}
 
 	// A name of the other site that points to this machine is refused too.
@@ -257,4 +259,9 @@ func TestWithoutANetwork(t *testing.T) {
 	server.Close()
 	b.until(`document.querySelector("#live").textContent === "No answer" && !document.querySelector("#notice").hidden`)
 	require.True(t, js[bool](b, `document.querySelector("#policies").textContent.includes("4 in 1 s")`))
+}
+
+func isOff(l *admin.Controlled) bool {
+	off, _, _ := l.SwitchedOff()
+	return off
 }

@@ -2,6 +2,7 @@
 import { $, say } from "./dom.js";
 
 let token = "";
+export const authorized = () => token !== "";
 export const useToken = (t) => { token = t; };
 
 // call returns the answer, or throws what went wrong in words.

@@ -58,5 +58,8 @@ export function label(row, table) {
 	return row;
 }
 
+// places are where an action holds.
+export const places = { process: "this process, until its restart", everywhere: "all instances" };
+
 export const sum = (counts) => counts.reduce((a, b) => a + b, 0);
 export const policyName = (name) => name || "(all others)";

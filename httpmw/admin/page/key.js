@@ -1,5 +1,5 @@
 // One key: what it has left, and what can be done.
-import { $, el, number, say, time } from "./dom.js";
+import { $, el, number, places, say, time } from "./dom.js";
 import { order } from "./api.js";
 import { Chart, span } from "./chart.js";
 
@@ -77,8 +77,10 @@ function able() {
 	$("limit").disabled = $("adjust").disabled;
 	$("seconds").disabled = $("note").disabled = $("block").disabled && $("adjust").disabled;
 	$("key-form").querySelector(".main").disabled = !actions || !p;
-	$("block").title = p && p.scope === "process" ? "In this process only" : "";
+	say($("scopes"), p ? Object.keys(names).filter((k) => p.can.includes(k)).map((k) => `${names[k]}: ${places[p.scopes[k]]}`).join(". ") : "");
 }
+
+const names = { reset: "Reset", block: "Block, Unblock", adjust: "Limit" };
 
 // tick is called with every state.
 export function tick(state) {
@@ -124,7 +126,7 @@ async function act(name, more, done) {
 	try {
 		await order(name, { ...what, ...more, unseen: insist === same });
 		insist = "";
-		const scope = (name === "block" || name === "adjust") && chosen()?.scope === "process" ? ", in this process" : "";
+		const scope = (name === "block" || name === "adjust") && chosen()?.scopes[name] === "process" ? ", in this process" : "";
 		watch(`${shown}: ${done}${scope}`);
 	} catch (e) {
 		insist = e.unseen ? same : "";

@@ -1,6 +1,6 @@
 // Asks for the state and shows it.
 import { $, say, policyName } from "./dom.js";
-import { action, call, notice, useToken } from "./api.js";
+import { action, authorized, call, notice, useToken } from "./api.js";
 import { Chart, span } from "./chart.js";
 import * as tables from "./tables.js";
 import * as panels from "./panels.js";
@@ -106,7 +106,7 @@ async function poll() {
 		failures++;
 		if (!e.status) live("No answer", "bad");
 		else live("Refused", "bad");
-		if (e.status === 403) notice("You may not read this. Type the token, or open the page on the service's own machine.");
+		if (e.status === 403) notice(authorized() ? "The service refuses this token." : "You may not read this. Type the token, or open the page on the service's own machine.");
 		else if (failures > 1) notice(`The service does not answer: ${e.message}. What is shown may be old.`);
 	}
 	// Slower while unseen or failing.

@@ -1,5 +1,5 @@
 // Policies, most limited keys, last decisions.
-import { $, el, label, number, options, policyName, say, sum, svg, time } from "./dom.js";
+import { $, el, label, number, options, places, policyName, say, sum, svg, time } from "./dom.js";
 import { action } from "./api.js";
 
 const rows = new Map();
@@ -33,6 +33,11 @@ class Row {
 		this.node = label(el("tr", {}, el("td", {}, el("div", {}, this.title, this.kind, this.full, this.trial)), cell("limit"),
 			...["admitted", "queued", "shadowed", "denied", "sum"].map((k) => cell(k, "num")), cell("by", "gap"), cell("on")), $("policies"));
 		this.state = el("span", { class: "badge" });
+		this.where = el("small");
+		this.long = el("select", { "aria-label": "Off for how long" },
+			...[[600, "for 10 minutes"], [3600, "for 1 hour"], [86400, "for 1 day"]].map(([value, text]) => el("option", { value, selected: value === 3600 }, text)));
+		this.why = el("input", { maxlength: 90, autocomplete: "off", "aria-label": "Why the limit is off", placeholder: "why" });
+		this.ask = el("span", { class: "row", hidden: true }, this.long, this.why);
 		this.button = el("button", { type: "button" });
 		this.button.addEventListener("click", () => this.flip());
 	}
@@ -55,8 +60,9 @@ class Row {
 		say(this.cells.sum, number(sum(counts.denied)));
 		say(this.cells.by, decidedBy(counts));
 		if (p.on === null) return this.cells.on.replaceChildren("none");
-		if (!this.cells.on.contains(this.state)) this.cells.on.replaceChildren(el("span", {}, this.state, " ", this.button));
+		if (!this.cells.on.contains(this.state)) this.cells.on.replaceChildren(el("span", {}, this.state, " ", this.button, this.ask, this.where));
 		say(this.state, p.on ? "on" : "off: limits nothing");
+		say(this.where, [p.until && `until ${new Date(p.until).toLocaleString("en-GB")}`, p.why_off, places[p.scopes.switch]].filter(Boolean).join("; "));
 		this.state.className = "badge " + (p.on ? "good" : "bad");
 		this.button.disabled = !actions;
 		this.button.title = actions ? "" : "Actions are off";
@@ -65,6 +71,7 @@ class Row {
 
 	rest() {
 		this.sure = false;
+		this.ask.hidden = true;
 		this.button.className = "";
 		say(this.button, this.on ? "Switch off" : "Switch on");
 	}
@@ -73,14 +80,15 @@ class Row {
 	async flip() {
 		if (this.on && !this.sure) {
 			this.sure = true;
+			this.ask.hidden = false;
 			this.button.className = "sure";
 			say(this.button, "Really? Limits nothing");
-			this.timer = setTimeout(() => this.rest(), 5000);
+			this.timer = setTimeout(() => this.rest(), 30000);
 			return;
 		}
 		clearTimeout(this.timer);
 		this.sure = false;
-		const reply = await action("switch", { policy: this.name, on: !this.on });
+		const reply = await action("switch", { policy: this.name, on: !this.on, seconds: +this.long.value, note: this.why.value });
 		if (reply) this.on = reply.on;
 		this.rest();
 	}
@@ -130,7 +138,7 @@ export function blocks(state, pick, unblock) {
 		const button = el("button", { type: "button", disabled: !state.actions, "aria-label": `${word} ${b.hash}` }, word);
 		button.addEventListener("click", () => unblock(b));
 		return label(el("tr", {}, caller(b, pick), el("td", {}, policyName(b.policy)), el("td", {}, b.limit || "blocked"), el("td", {}, clock(b.until)),
-			el("td", {}, b.since ? clock(b.since) : "–"), el("td", {}, b.by || (b.limit ? "–" : "this process")), el("td", {}, b.note || "–"), el("td", {}, b.scope === "process" ? "this process" : "all instances"), el("td", {}, button)), $("blocks"));
+			el("td", {}, b.since ? clock(b.since) : "–"), el("td", {}, b.by || (b.limit ? "–" : "this process")), el("td", {}, b.note || "–"), el("td", {}, places[b.scope]), el("td", {}, button)), $("blocks"));
 	}));
 }
 
@@ -142,12 +150,12 @@ export function top(keys, watched, pick) {
 	const same = JSON.stringify([keys, watched]);
 	if (same === ranked) return;
 	ranked = same;
-	const most = Math.max(1, ...keys.map((k) => k.most));
+	const most = (k) => Math.max(1, ...keys.filter((other) => other.trial === k.trial).map((other) => other.most));
 	const made = keys.map((k) => el("tr", { class: k.hash === watched && "same" },
 		caller(k, pick, k.hash === watched ? el("small", {}, " watched") : null),
-		el("td", {}, policyName(k.policy)),
+		el("td", {}, policyName(k.policy), k.trial ? el("small", { class: "badge warn" }, "on trial: not denied") : null),
 		el("td", { class: "num" }, (k.least < k.most ? "≤ " : "") + number(k.most)),
-		el("td", { class: "bar" }, svg("svg", { "aria-hidden": true }, svg("rect", { width: `${k.most / most * 100}%`, height: 9, class: "k-denied" })))));
+		el("td", { class: "bar" }, svg("svg", { "aria-hidden": true }, svg("rect", { width: `${k.most / most(k) * 100}%`, height: 9, class: k.trial ? "k-shadowed" : "k-denied" })))));
 	$("top").tBodies[0].replaceChildren(...(made.length ? made : [empty(4, "No key was limited.")]));
 }
 

@@ -43,11 +43,11 @@ func TestRedis(t *testing.T) {
 	require.False(t, spend(t, other["a"], 1).Allowed, "the other process")
 
 	adjusted, changes := apply(t, one, map[string]string{"a": "5/h"})
-	require.Equal(t, reload.Changes{Adjusted: 1}, changes)
+	require.Equal(t, reload.Changes{Adjusted: 1, Changed: []string{"a: 10/h -> 5/h"}}, changes)
 	require.False(t, spend(t, adjusted["a"], 1).Allowed)
 
 	waiting, changes := apply(t, one, map[string]string{"a": "5/h wait 1s"})
-	require.Equal(t, reload.Changes{Adjusted: 1}, changes)
+	require.Equal(t, reload.Changes{Adjusted: 1, Changed: []string{"a: 5/h -> 5/h wait 1s"}}, changes)
 	require.False(t, spend(t, waiting["a"], 1).Allowed)
 
 	back, _ := apply(t, one, map[string]string{"a": "5/h"})

@@ -45,7 +45,7 @@ func (m *Metrics) shown(yield func(string, algo.Limiter) bool) {
 		return
 	}
 	for i, name := range slices.Sorted(maps.Keys(*all)) {
-		if i == mostPolicies || !yield(name, (*all)[name].Limiter) {
+		if i == mostPolicies || !yield(name, (*all)[name].InForce()) {
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
@@ -24,10 +25,10 @@ type Panel struct {
 	store *distributed.Store
 	// Wrap makes limits controllable, if anybody may act. It is nil otherwise.
 	Wrap  func(id string, l algo.Limiter) algo.Limiter
-	keys  *rules.Rules                // limits of single keys in all instances; nil with a local store
-	allow atomic.Pointer[authorize]   // by the token; nil: there is none
-	file  atomic.Pointer[config.File] // in force
-	trial atomic.Pointer[[]string]    // limits that deny nothing
+	keys  *rules.Rules                     // limits of single keys, and switches, in all instances; nil with a local store
+	allow atomic.Pointer[authorize]        // by the token; nil: there is none
+	file  atomic.Pointer[config.File]      // in force
+	shown atomic.Pointer[map[string]Limit] // in force
 	log   *slog.Logger
 }
 
@@ -114,12 +115,18 @@ type Status struct {
 		reload.Status
 		Hash string `json:"hash"` // of the contents in force
 	} `json:"config"`
-	Overload string `json:"overload"`
+	Overload  string   `json:"overload"`
+	LimitsOff []string `json:"limits_off"` // limits that deny nothing, with the reason and the end
 }
 
 // Status describes the file in force, as w knows it, and the overload protection, nil if it is off.
 func (p *Panel) Status(w *reload.Watcher, overload *adaptive.Limiter) (s Status) {
 	s.Config.Status, s.Config.Hash, s.Overload = w.Status(), p.file.Load().Hash, "off"
+	off, trial := p.off()
+	s.LimitsOff = append([]string{}, off...)
+	for _, name := range trial {
+		s.LimitsOff = append(s.LimitsOff, name+": on trial")
+	}
 	if overload != nil {
 		s.Overload = overload.Explain().String()
 	}
@@ -134,6 +141,14 @@ type Limit struct {
 	Identity config.Identity
 }
 
+// InForce returns the limiter as requests meet it.
+func (l Limit) InForce() algo.Limiter {
+	if l.Trial {
+		return algo.Shadow(l.Limiter)
+	}
+	return l.Limiter
+}
+
 // mostShown is how many limits the page has room for, beside the protection.
 const mostShown = 60
 
@@ -141,20 +156,12 @@ const mostShown = 60
 // has room for, it shows only the events of the others.
 func (p *Panel) Show(limits map[string]Limit, overload *adaptive.Limiter) error {
 	var opts []admin.Option
-	var trial []string
 	for i, name := range slices.Sorted(maps.Keys(limits)) {
-		l := limits[name]
-		if l.Trial {
-			trial = append(trial, name)
-		}
 		if i >= mostShown {
-			continue
+			break
 		}
-		shown := l.Limiter
-		if l.Trial {
-			shown = algo.Shadow(shown)
-		}
-		opts = append(opts, admin.WithPolicy(name, shown))
+		l := limits[name]
+		opts = append(opts, admin.WithPolicy(name, l.InForce()))
 		if l.Text != "" && len(l.Text) <= mostText {
 			opts = append(opts, admin.WithText(name, l.Text))
 		}
@@ -162,7 +169,7 @@ func (p *Panel) Show(limits map[string]Limit, overload *adaptive.Limiter) error 
 			opts = append(opts, admin.WithIdentity(name, l.Identity.Parts, l.Identity.Key))
 		}
 	}
-	p.trial.Store(&trial)
+	p.shown.Store(&limits)
 	p.remind()
 	if overload != nil {
 		opts = append(opts, admin.WithAdaptive("overload", overload))
@@ -176,10 +183,34 @@ func (p *Panel) Show(limits map[string]Limit, overload *adaptive.Limiter) error 
 	return nil
 }
 
-// remind logs the limits that are on trial.
+// off names the limits that an operator has switched off, with the end and the reason, and those on trial.
+func (p *Panel) off() (off, trial []string) {
+	limits := p.shown.Load()
+	if limits == nil {
+		return nil, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(*limits)) {
+		l := (*limits)[name]
+		if l.Trial {
+			trial = append(trial, name)
+		}
+		if c, ok := l.Limiter.(*admin.Controlled); ok {
+			if is, until, why := c.SwitchedOff(); is {
+				off = append(off, fmt.Sprintf("%s: off until %s: %s", name, until.UTC().Format(time.RFC3339), why))
+			}
+		}
+	}
+	return off, trial
+}
+
+// remind logs the limits that deny nothing.
 func (p *Panel) remind() {
-	if names := p.trial.Load(); names != nil && len(*names) > 0 {
-		p.log.Warn("limits on trial deny nothing", "code", "gateway.trial", "limits", *names, "do", "remove shadow: true to put them in force")
+	off, trial := p.off()
+	if len(trial) > 0 {
+		p.log.Warn("limits on trial deny nothing", "code", "gateway.trial", "limits", trial, "do", "remove shadow: true to put them in force")
+	}
+	if len(off) > 0 {
+		p.log.Warn("limits are switched off and deny nothing", "code", "gateway.switched_off", "limits", off, "do", "switch them on at the admin page, unless that is intended")
 	}
 }
 

@@ -156,7 +156,7 @@ func (g *Gateway) Apply(f *config.File) error {
 	f.LogWarnings(g.opts.Log)
 	g.opts.Log.Info("configuration loaded", "file", f.Path, "hash", f.Hash, "routes", len(f.Routes),
 		"kept", changes.Kept, "adjusted", changes.Adjusted, "added", changes.Added,
-		"removed", changes.Removed, "begun_anew", changes.Replaced)
+		"removed", changes.Removed, "begun_anew", changes.Replaced, "changed", changes.Changed)
 	return nil
 }
 
@@ -181,7 +181,7 @@ func (g *Gateway) tell(callers config.Callers) {
 		return
 	}
 	shown := map[string]ops.Limit{}
-	for _, l := range allLimits(g.file) {
+	for _, l := range Limits(g.file) {
 		// The key function was made from the same keys before.
 		id, _ := callers.Identity(l.Keys)
 		shown[l.Name] = ops.Limit{Limiter: g.limits[l.Name], Text: l.Spec.String(), Trial: l.Shadow, Identity: id}
@@ -209,14 +209,14 @@ func (g *Gateway) refuse(f *config.File) error {
 // wanted is every limit of f once.
 func wanted(f *config.File) map[string]algo.Spec {
 	all := map[string]algo.Spec{}
-	for _, l := range allLimits(f) {
+	for _, l := range Limits(f) {
 		all[l.Name] = l.Spec
 	}
 	return all
 }
 
-// allLimits is every limit of f once.
-func allLimits(f *config.File) (all []*config.Limit) {
+// Limits returns every limit of f once.
+func Limits(f *config.File) (all []*config.Limit) {
 	seen := map[string]bool{}
 	add := func(limits []*config.Limit) {
 		for _, l := range limits {

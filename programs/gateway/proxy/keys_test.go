@@ -121,6 +121,7 @@ routes:
 		resp := r.get("/", "Authorization", token)
 		require.Equal(t, 401, resp.StatusCode, name)
 		require.Equal(t, "Bearer", resp.Header.Get("WWW-Authenticate"))
+		require.Equal(t, "application/problem+json", resp.Header.Get("Content-Type"))
 	}
 	require.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
 	err = r.gateway.Apply(r.parse("jwt: {keys: {file: " + path + "}}\nroutes: [{pattern: /, upstream: UPSTREAM}]"))

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -29,7 +30,10 @@ func (g *Gateway) requireKeys(r *config.Route, policies []httpmw.Policy, next ht
 			})
 			w.Header().Set("WWW-Authenticate", challenge)
 			w.Header().Set("Cache-Control", "no-store")
-			http.Error(w, http.StatusText(http.StatusUnauthorized), http.StatusUnauthorized)
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"title":"Unauthorized","status":401}`+"\n") // a client that is gone needs no answer
 			return
 		}
 		next.ServeHTTP(w, req)
