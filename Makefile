@@ -5,14 +5,14 @@ GO      ?= go
 COUNT   ?= 10
 FUZZ    ?= 20s
 LINT    := $(GO) tool -modfile=tools.mod golangci-lint
-REDIS   := @sh internal/redistest/install.sh
+REDIS   := @sh internal/workshop/redistest/install.sh
 # The tools of internal/release/go.mod, which pins them.
 TOOL     = "$$($(GO) -C internal/release tool -n $(1))"
 
 # The race detector needs a C compiler. Where there is none, the tests run
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
-SMOKE   := ./algo/... ./internal/decide ./internal/admission ./internal/class ./internal/clientip ./keyfunc/... ./httpmw/... ./grpcmw
+SMOKE   := ./algo/... ./internal/decide ./internal/admission ./internal/class ./keyfunc/internal/clientip ./keyfunc/... ./httpmw/... ./grpcmw
 MODULES := algo/telemetry/otelmetrics distributed/rueidisstore dropin httpmw/admin bench $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod programs/*/go.mod))
 
 .PHONY: help smoke test check lint api shapes tidy long fuzz mutants faults valkey versions browser vulnerabilities release-test \
@@ -37,7 +37,7 @@ check: ## the rest: all tests under the race detector, nested modules, 32 bits, 
 	$(if $(RACE),,@echo "WARNING: no C compiler: the tests ran without the race detector")
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff && $(GO) vet ./... && \
 	  case $$m in programs/*) export GODEBUG=fips140=only;; esac && $(GO) test -timeout 9m ./...) || exit 1; done
-	@GO="$(GO)" sh internal/cases/32bits.sh
+	@GO="$(GO)" sh internal/workshop/cases/32bits.sh
 	GODEBUG=fips140=only $(GO) test -short -run 'Secret|Hash|Pepper|TestTokenBucket|TestCorrections|TestInFlightHolds|TestStartWithoutRedis' ./distributed ./distributed/rules # miniredis itself uses SHA-1
 	GODEBUG=fips140=only $(GO) test -vet=off -short ./keyfunc/... ./httpmw/... ./grpcmw/... # algo and adaptive link no cryptography
 	$(MAKE) shapes
@@ -69,7 +69,7 @@ tidy: ## go mod tidy in all modules
 # A line for each promise of doc.go, and the output of each failure.
 long: ## the full counts of every promise (PROMISES='W1 S3' for some), each fuzz target for FUZZ=20s; two hours
 	$(REDIS)
-	@FUZZ=$(FUZZ) sh internal/cases/long.sh $(PROMISES)
+	@FUZZ=$(FUZZ) sh internal/workshop/cases/long.sh $(PROMISES)
 
 fuzz: ## every fuzz target for FUZZ=20s
 	@for pkg in $$($(GO) list ./...); do \
@@ -90,7 +90,7 @@ faults: ## package distributed under each fault of Redis, prints a table; six mi
 valkey: export SLUICE_REDIS_SERVER := valkey-server
 valkey: ## the tests that need a Redis, on Valkey
 	$(REDIS)
-	$(GO) test -count 1 -timeout 20m ./distributed/... ./internal/redistest
+	$(GO) test -count 1 -timeout 20m ./distributed/... ./internal/workshop/redistest
 	cd distributed/rueidisstore && $(GO) test -count 1 ./...
 
 OLD ?= $(shell git describe --tags --abbrev=0 2>/dev/null)

@@ -29,43 +29,43 @@ var rings = map[string]struct {
 	ring int
 	may  string
 }{
-	"algo":                    {ring1, "internal/cause internal/decide internal/engine internal/keystore internal/line internal/warning internal/option"},
-	"algo/telemetry":          {ring1, ""},
-	"keyfunc":                 {ring1, "internal/clientip internal/keytext internal/warning"},
-	"keyfunc/rpckey":          {ring1, "internal/clientip internal/keytext"},
-	"internal/inflight":       {ring1, ""},
-	"internal/admission":      {ring1, "internal/cause internal/keytext internal/warning internal/option"},
-	"httpmw":                  {ring1, "internal/warning internal/option"},
-	"grpcmw":                  {ring1, "internal/cause internal/warning internal/option"},
-	"adaptive":                {ring1, "internal/cause internal/class internal/interleave internal/keystore internal/machine internal/window internal/wiring"},
-	"distributed":             {ring1, "internal/cause internal/decide internal/remote algo/learn algo/shares internal/option"},
-	"algo/algotest":           {ring2, "internal/cases internal/interleave internal/keystore"},
-	"algo/backtest":           {ring2, "internal/decide"},
-	"algo/classic":            {ring2, ""},
-	"algo/guard":              {ring2, "internal/decide internal/keystore"},
-	"algo/learn":              {ring2, "internal/decide"},
-	"algo/marker":             {ring2, "internal/decide internal/engine internal/keystore"},
-	"algo/meter":              {ring2, "internal/warning"},
-	"algo/prepaid":            {ring2, ""},
-	"algo/reload":             {ring2, "internal/warning"},
-	"algo/shares":             {ring2, "internal/decide internal/engine"},
-	"algo/telemetry/eventlog": {ring2, "internal/warning internal/option"},
-	"adaptive/signal":         {ring2, "internal/cgroup internal/machine internal/wiring internal/option"},
-	"adaptive/strategy":       {ring2, "internal/cause internal/machine internal/window internal/wiring adaptive/signal"},
-	"adaptive/throttle":       {ring2, "internal/machine internal/window internal/option"},
-	"distributed/rules":       {ring2, "internal/warning internal/option"},
-	"internal/pacing":         {ring2, "internal/serverwait algo/learn"}, // of both clients
-	"httpmw/client":           {ring2, "internal/pacing internal/serverwait algo/learn internal/option"},
-	"httpmw/early":            {ring2, "internal/warning"},
-	"httpmw/hints":            {ring2, "internal/class"},
-	"httpmw/metered":          {ring2, "algo/meter internal/warning"},
-	"httpmw/rpc":              {ring2, ""},
-	"grpcmw/client":           {ring2, "internal/pacing internal/serverwait algo/learn internal/option"},
-	"grpcmw/early":            {ring2, "internal/option"},
-	"grpcmw/hints":            {ring2, "internal/class"},
-	"internal/fakes":          {users, ""},                   // for the tests of several packages
-	"internal/storetest":      {users, "internal/redistest"}, // for the tests of two transports
-	"internal/trees":          {users, ""},                   // for tests here and on Redis
+	"algo":                        {ring1, "internal/cause internal/decide internal/keystore internal/warning internal/option"},
+	"algo/telemetry":              {ring1, ""},
+	"keyfunc":                     {ring1, "internal/keytext internal/warning"},
+	"keyfunc/rpckey":              {ring1, "internal/keytext"},
+	"internal/inflight":           {ring1, ""},
+	"internal/admission":          {ring1, "internal/cause internal/keytext internal/warning internal/option"},
+	"httpmw":                      {ring1, "internal/warning internal/option"},
+	"grpcmw":                      {ring1, "internal/cause internal/warning internal/option"},
+	"adaptive":                    {ring1, "internal/cause internal/class internal/interleave internal/keystore internal/machine internal/wiring"},
+	"distributed":                 {ring1, "internal/cause internal/decide algo/learn algo/shares internal/option"},
+	"algo/algotest":               {ring2, "internal/workshop/cases internal/interleave internal/keystore"},
+	"algo/backtest":               {ring2, "internal/decide"},
+	"algo/classic":                {ring2, ""},
+	"algo/guard":                  {ring2, "internal/decide internal/keystore"},
+	"algo/learn":                  {ring2, "internal/decide"},
+	"algo/marker":                 {ring2, "internal/decide internal/keystore"},
+	"algo/meter":                  {ring2, "internal/warning"},
+	"algo/prepaid":                {ring2, ""},
+	"algo/reload":                 {ring2, "internal/warning"},
+	"algo/shares":                 {ring2, "internal/decide"},
+	"algo/telemetry/eventlog":     {ring2, "internal/warning internal/option"},
+	"adaptive/signal":             {ring2, "internal/cgroup internal/machine internal/wiring internal/option"},
+	"adaptive/strategy":           {ring2, "internal/cause internal/machine internal/wiring adaptive/signal"},
+	"adaptive/throttle":           {ring2, "internal/machine internal/option"},
+	"distributed/rules":           {ring2, "internal/warning internal/option"},
+	"internal/pacing":             {ring2, "internal/serverwait algo/learn"}, // of both clients
+	"httpmw/client":               {ring2, "internal/pacing internal/serverwait algo/learn internal/option"},
+	"httpmw/early":                {ring2, "internal/warning"},
+	"httpmw/hints":                {ring2, "internal/class"},
+	"httpmw/metered":              {ring2, "algo/meter internal/warning"},
+	"httpmw/rpc":                  {ring2, ""},
+	"grpcmw/client":               {ring2, "internal/pacing internal/serverwait algo/learn internal/option"},
+	"grpcmw/early":                {ring2, "internal/option"},
+	"grpcmw/hints":                {ring2, "internal/class"},
+	"internal/workshop/fakes":     {users, ""},                            // for the tests of several packages
+	"internal/workshop/storetest": {users, "internal/workshop/redistest"}, // for the tests of two transports
+	"internal/workshop/trees":     {users, ""},                            // for tests here and on Redis
 }
 
 // ringOf returns the row of a package.
@@ -73,9 +73,10 @@ func ringOf(pkg string) (ring int, may []string, known bool) {
 	if r, ok := rings[pkg]; ok {
 		return r.ring, strings.Fields(r.may), true
 	}
-	switch first, _, _ := strings.Cut(pkg, "/"); first {
-	case "internal":
+	if strings.Contains("/"+pkg, "/internal/") { // beneath a package, the compiler keeps it
 		return ground, nil, true
+	}
+	switch first, _, _ := strings.Cut(pkg, "/"); first {
 	case "examples", "docs", ".":
 		return users, nil, true
 	}
@@ -148,7 +149,7 @@ func TestRings(t *testing.T) {
 	}
 	for _, planted := range []struct{ pkg, of, says string }{
 		{"algo", "algo/guard", "algo imports algo/guard"},
-		{"algo/classic", "internal/engine", "algo/classic imports internal/engine"},
+		{"algo/classic", "internal/keystore", "algo/classic imports internal/keystore"},
 		{"algo/classic", "algo/meter", "algo/classic imports algo/meter"},
 		{"internal/decide", "algo", "internal/decide imports algo"},
 		{"examples/http", "internal/admission", "examples/http imports internal/admission"},

@@ -13,7 +13,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 const (
@@ -145,7 +145,7 @@ func camel(name string) string {
 
 // declares reports whether a record of the public API has a declaration that begins so.
 func declares(t *testing.T, record, begin string) bool {
-	return strings.Contains("\n"+read(t, "internal/apirecord/public/"+record+".txt"), "\n"+begin)
+	return strings.Contains("\n"+read(t, "internal/workshop/apirecord/public/"+record+".txt"), "\n"+begin)
 }
 
 func methods[T any]() (names []string) {

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/sluice-go/sluice/adaptive/internal/window"
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/window"
 )
 
 // counts is what happened to requests in some time.

@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive/signal"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/algotest"
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // end is how a handler ends.

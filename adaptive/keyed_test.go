@@ -16,7 +16,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 func perKey(t testing.TB, n int, opts ...adaptive.Option) *adaptive.KeyedLimiter {

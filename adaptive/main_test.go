@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive/signal"
 	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/fakes"
+	"github.com/sluice-go/sluice/internal/workshop/fakes"
 )
 
 // TestMain: no test leaves a goroutine behind.

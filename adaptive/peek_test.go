@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/fakes"
+	"github.com/sluice-go/sluice/internal/workshop/fakes"
 )
 
 // A look has the answer of Acquire for every cost: the limit that is in force says nothing about the

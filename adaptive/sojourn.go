@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluice-go/sluice/adaptive/internal/window"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/cause"
 	"github.com/sluice-go/sluice/internal/machine"
-	"github.com/sluice-go/sluice/internal/window"
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 

@@ -16,8 +16,8 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	colors "github.com/sluice-go/sluice/algo/marker"
-	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/interleave"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // Four goroutines charge several limits at once, in any order, for keys that

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sluice-go/sluice/algo/internal/engine"
 	"github.com/sluice-go/sluice/internal/decide"
-	"github.com/sluice-go/sluice/internal/engine"
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 

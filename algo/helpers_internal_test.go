@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/algo/internal/engine"
 	"github.com/sluice-go/sluice/internal/decide"
-	"github.com/sluice-go/sluice/internal/engine"
 	"github.com/sluice-go/sluice/internal/interleave"
 	"github.com/sluice-go/sluice/internal/keystore"
 )

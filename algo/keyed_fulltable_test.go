@@ -14,7 +14,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/guard"
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // TestM1_ManyUsersAreServed: with the default options 200 000 users that need 4 %

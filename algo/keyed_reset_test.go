@@ -10,8 +10,8 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	colors "github.com/sluice-go/sluice/algo/marker"
-	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/interleave"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // A reset forgives earlier admissions; a later cancellation must not forgive

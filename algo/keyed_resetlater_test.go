@@ -10,7 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	colors "github.com/sluice-go/sluice/algo/marker"
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // A reset is remembered for as long as a lease from before it weighs anything,

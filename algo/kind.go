@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluice-go/sluice/algo/internal/engine"
 	"github.com/sluice-go/sluice/internal/decide"
-	"github.com/sluice-go/sluice/internal/engine"
 	"github.com/sluice-go/sluice/internal/keystore"
 	"github.com/sluice-go/sluice/internal/option"
 )

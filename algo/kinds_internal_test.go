@@ -7,17 +7,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
-// TestEveryAlgorithmIsACase: the tests range over internal/cases, so an algorithm that is missing
+// TestEveryAlgorithmIsACase: the tests range over internal/workshop/cases, so an algorithm that is missing
 // there is missing from them.
 func TestEveryAlgorithmIsACase(t *testing.T) {
 	var names []string
 	for _, k := range kinds() {
 		names = append(names, k.name)
 	}
-	require.ElementsMatch(t, names, cases.Algorithms(), "each algorithm needs its row in internal/cases/algorithms.go")
+	require.ElementsMatch(t, names, cases.Algorithms(), "each algorithm needs its row in internal/workshop/cases/algorithms.go")
 }
 
 // TestEveryAlgorithmIsInTheCrowd: a refund of an algorithm must not let more pass than its bound.
@@ -53,10 +53,10 @@ func TestW1_CutDebtIsNotRefunded(t *testing.T) {
 	}
 }
 
-// TestTraitsOfCases: as many units fit at once as internal/cases says, and are delayed where it
+// TestTraitsOfCases: as many units fit at once as internal/workshop/cases says, and are delayed where it
 // says so.
 func TestTraitsOfCases(t *testing.T) {
-	const says = "%s: the traits in internal/cases/algorithms.go"
+	const says = "%s: the traits in internal/workshop/cases/algorithms.go"
 	ahead := cases.Without{cases.Ahead: "compared"}
 	delays := cases.Without{cases.Delays: "compared"}
 	for _, text := range cases.Limits("4/h", nil) {

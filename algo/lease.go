@@ -1,7 +1,7 @@
 package algo
 
 import (
-	"github.com/sluice-go/sluice/internal/engine"
+	"github.com/sluice-go/sluice/algo/internal/engine"
 	"github.com/sluice-go/sluice/internal/warning"
 )
 

@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-go/sluice/algo/marker"
 	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/algo/shares"
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // all are the limiters of this process, with room for a few units of a key.

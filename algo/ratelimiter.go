@@ -7,9 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/sluice-go/sluice/algo/internal/engine"
 	"github.com/sluice-go/sluice/internal/cause"
 	"github.com/sluice-go/sluice/internal/decide"
-	"github.com/sluice-go/sluice/internal/engine"
 	"github.com/sluice-go/sluice/internal/keystore"
 	"github.com/sluice-go/sluice/internal/warning"
 )

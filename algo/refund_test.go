@@ -13,9 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/keystore"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // This file tests refunds, of all limiters in the same way: no refund lets more

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/sluice-go/sluice/internal/line"
+	"github.com/sluice-go/sluice/algo/internal/line"
 )
 
 // Wait acquires n units of l under key and sleeps until the work may start. It looks again at least

@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-go/sluice/internal/redistest"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 )
 
 func TestMedianAndQuartiles(t *testing.T) {

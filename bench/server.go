@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 )
 
 // bed is the part of testing.TB that redistest needs. This program is not

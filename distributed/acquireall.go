@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/remote"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 )
 
 // Batches reports that two buckets, or two fixed windows, of one store can be decided in one

@@ -11,9 +11,9 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/guard"
-	"github.com/sluice-go/sluice/internal/cases"
-	"github.com/sluice-go/sluice/internal/redistest"
-	"github.com/sluice-go/sluice/internal/remote"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 )
 
 // banStep is a request after a pause, or a reset, and the answer of guard.Ban.

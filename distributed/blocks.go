@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/remote"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 )
 
 // blocks spares Redis on busy keys: it charges a block of units in advance and

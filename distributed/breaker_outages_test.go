@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/cases"
-	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 )
 
 // Eight instances lose Redis and get it back, twice: together they stay within

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/redistest"
-	"github.com/sluice-go/sluice/internal/remote"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 )
 
 // changedLimits are limits by algorithm, each of which may be changed to each of the others.

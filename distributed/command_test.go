@@ -12,8 +12,8 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
-	"github.com/sluice-go/sluice/internal/redistest"
-	"github.com/sluice-go/sluice/internal/storetest"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
+	"github.com/sluice-go/sluice/internal/workshop/storetest"
 )
 
 // TestLostReplyConsumesOnce: a command is never sent twice.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/distributed"
-	"github.com/sluice-go/sluice/internal/storetest"
+	"github.com/sluice-go/sluice/internal/workshop/storetest"
 )
 
 // open makes a store on a client of go-redis.

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/cases"
-	"github.com/sluice-go/sluice/internal/remote"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // windowOracle is one key of a window as its script should keep it.

@@ -3,7 +3,7 @@ package distributed
 import (
 	"errors"
 
-	"github.com/sluice-go/sluice/internal/remote"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 )
 
 // ErrClosed reports that the store or the limit has been closed.

@@ -3,7 +3,7 @@ package distributed
 import (
 	"time"
 
-	"github.com/sluice-go/sluice/internal/remote"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 )
 
 // Event is a change that a store reports to its hook.

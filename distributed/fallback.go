@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 	"github.com/sluice-go/sluice/internal/cause"
-	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // fallback decides for one limiter while Redis is away.

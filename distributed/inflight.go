@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 	"github.com/sluice-go/sluice/internal/cause"
-	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // inFlight is a limit on units in flight, which unitset.lua decides.

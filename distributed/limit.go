@@ -2,7 +2,7 @@ package distributed
 
 import (
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/remote"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 )
 
 // limit is an algorithm with its parameters, which never change: SetRate

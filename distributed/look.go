@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/remote"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 )
 
 // Peek returns the answer of Acquire, and charges nothing: a look at Redis, or at the fallback.

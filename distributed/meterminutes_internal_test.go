@@ -11,7 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/meter"
-	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 )
 
 // tenMinutes runs a stream of ten minutes that uses 20 units every 400 ms, while others charge

@@ -6,8 +6,8 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 	"github.com/sluice-go/sluice/internal/option"
-	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // Option configures a store. An option that is given twice is an error.

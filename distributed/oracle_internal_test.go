@@ -3,8 +3,8 @@ package distributed
 import (
 	"math"
 
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 	"github.com/sluice-go/sluice/internal/decide"
-	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // bucketOracle is one key as bucket.lua should keep it, decided by

@@ -13,7 +13,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
-	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 )
 
 // restarted is a balancer in front of a server: what it had connected before a restart is silent for good.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 	"github.com/sluice-go/sluice/internal/decide"
-	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // Region makes the limit of global for one of several regions. s is a store on the Redis of

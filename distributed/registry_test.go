@@ -7,8 +7,8 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
-	"github.com/sluice-go/sluice/internal/cases"
-	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 )
 
 // The share of an instance that closes goes to the others at once.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/shares"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 	"github.com/sluice-go/sluice/internal/decide"
-	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // Shares divides one token bucket for each key between children with floors, in Redis; see

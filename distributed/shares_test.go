@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	teams "github.com/sluice-go/sluice/algo/shares"
 	"github.com/sluice-go/sluice/distributed"
-	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 )
 
 func TestSharesOnRedis(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/remote"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 )
 
 // slidingLog is the units of the last period, which unitset.lua decides.

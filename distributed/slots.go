@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 	"github.com/sluice-go/sluice/internal/cause"
-	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // slots is the units that this instance has in flight: it renews the admissions

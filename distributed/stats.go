@@ -3,7 +3,7 @@ package distributed
 import (
 	"time"
 
-	"github.com/sluice-go/sluice/internal/remote"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 )
 
 // Stats is a snapshot of a store, for dashboards. It does not count decisions

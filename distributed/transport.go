@@ -3,7 +3,7 @@ package distributed
 import (
 	"context"
 
-	"github.com/sluice-go/sluice/internal/remote"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 )
 
 // Transport carries the commands of a store to Redis. [New] has one for the clients of

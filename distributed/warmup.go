@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 	"github.com/sluice-go/sluice/internal/decide"
-	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // warmup is Guava's SmoothWarmingUp: warmup.lua decides, with [decide.Warmup] in whole microseconds of the server's

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed/internal/remote"
 	"github.com/sluice-go/sluice/internal/decide"
-	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // maxExact is the largest integer up to which a script's numbers have no gaps.

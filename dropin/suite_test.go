@@ -19,7 +19,7 @@ import (
 
 	"github.com/sluice-go/sluice/dropin/rate"
 	"github.com/sluice-go/sluice/dropin/redis_rate"
-	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 )
 
 // The tests of the originals pass with the import changed, and the address of Redis. Some of them

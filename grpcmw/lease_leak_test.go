@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
 	pacing "github.com/sluice-go/sluice/grpcmw/client"
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 

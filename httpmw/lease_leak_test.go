@@ -12,10 +12,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
-	"github.com/sluice-go/sluice/internal/cases"
-	"github.com/stretchr/testify/require"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 const parallel = 16

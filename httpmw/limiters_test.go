@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-go/sluice/algo/marker"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw"
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // algorithms are limits so tight that few requests are admitted at once, and one more within

@@ -3,8 +3,8 @@ package keyfunc
 import (
 	"net/http"
 
-	"github.com/sluice-go/sluice/internal/clientip"
 	"github.com/sluice-go/sluice/internal/keytext"
+	"github.com/sluice-go/sluice/keyfunc/internal/clientip"
 )
 
 // Header is the value of a request header. The client chooses it, so by

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/sluice-go/sluice/internal/clientip"
+	"github.com/sluice-go/sluice/keyfunc/internal/clientip"
 )
 
 // maxHost is the longest host name with port that is compared: 253 bytes of

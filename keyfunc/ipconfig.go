@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 
-	"github.com/sluice-go/sluice/internal/clientip"
+	"github.com/sluice-go/sluice/keyfunc/internal/clientip"
 )
 
 // IPConfig describes how to find the address of a client. The zero value is

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
-	"github.com/sluice-go/sluice/internal/fakes"
+	"github.com/sluice-go/sluice/internal/workshop/fakes"
 )
 
 var background = context.Background()

@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluice-go/sluice/adaptive/internal/window"
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/window"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/internal/window"
 	"github.com/sluice-go/sluice/internal/machine"
-	"github.com/sluice-go/sluice/internal/window"
 )
 
 // Window measures how much work completed in the last span of time, and how long

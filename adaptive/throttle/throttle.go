@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluice-go/sluice/adaptive/internal/window"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/machine"
 	"github.com/sluice-go/sluice/internal/option"
-	"github.com/sluice-go/sluice/internal/window"
 )
 
 // Throttle denies calls in the client that an overloaded backend is likely to

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive/throttle"
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/fakes"
+	"github.com/sluice-go/sluice/internal/workshop/fakes"
 )
 
 var background = context.Background()

@@ -12,7 +12,7 @@ import (
 	colors "github.com/sluice-go/sluice/algo/marker"
 	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/algo/shares"
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // tenOfEach makes limiters that admit ten units of the key "k" at once.

@@ -3,7 +3,7 @@ package guard_test
 import (
 	"context"
 
-	"github.com/sluice-go/sluice/internal/fakes"
+	"github.com/sluice-go/sluice/internal/workshop/fakes"
 )
 
 var (

@@ -6,7 +6,7 @@ import (
 	"log"
 	"testing"
 
-	"github.com/sluice-go/sluice/internal/fakes"
+	"github.com/sluice-go/sluice/internal/workshop/fakes"
 )
 
 var bg, ctx = context.Background(), context.Background()

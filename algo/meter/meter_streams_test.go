@@ -14,7 +14,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/meter"
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // streams is a simulation: 64 streams at a time on one key, whose costs are

@@ -19,7 +19,7 @@ import (
 	"github.com/sluice-go/sluice/algo/marker"
 	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/algo/prepaid"
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // Without credits First is its plan.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/internal/engine"
 	"github.com/sluice-go/sluice/internal/decide"
-	"github.com/sluice-go/sluice/internal/engine"
 )
 
 // Shares divides one token bucket for each key between children, such as the limit of an organization

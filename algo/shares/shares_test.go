@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-go/sluice/algo/algotest"
 	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/algo/shares"
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // acquire fails the test on an error.

@@ -19,7 +19,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/classic"
 	"github.com/sluice-go/sluice/algo/marker"
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 var out = flag.String("out", "", "directory of the pictures; empty: none")

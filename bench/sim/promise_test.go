@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive/signal"
 	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // learner is a strategy, and whether it has limits and a signal.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/distributed/rueidisstore"
-	"github.com/sluice-go/sluice/internal/storetest"
+	"github.com/sluice-go/sluice/internal/workshop/storetest"
 )
 
 func TestStore(t *testing.T) { storetest.Run(t, open, leastRights(t)) }

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/distributed/rules"
-	"github.com/sluice-go/sluice/internal/cases"
-	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 )
 
 // war is eight editors who change one rule of many in turns, while stores follow.

@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/grpcmw/client"
-	"github.com/sluice-go/sluice/internal/grpctest"
+	"github.com/sluice-go/sluice/internal/workshop/grpctest"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 

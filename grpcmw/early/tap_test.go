@@ -21,7 +21,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/grpcmw/early"
-	"github.com/sluice-go/sluice/internal/grpctest"
+	"github.com/sluice-go/sluice/internal/workshop/grpctest"
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )

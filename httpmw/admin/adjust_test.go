@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/distributed/rules"
 	"github.com/sluice-go/sluice/httpmw/admin"
-	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 )
 
 // One key is raised until a time with a reason, and lowered; it ends by itself; other keys have

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/distributed/rules"
 	"github.com/sluice-go/sluice/httpmw/admin"
-	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 )
 
 // fleet starts instances of a service with the limit p, 2/h, on one Redis, over its rules.

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/learn"
 	"github.com/sluice-go/sluice/httpmw/client"
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 

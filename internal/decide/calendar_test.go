@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // zones lists every zone of the tz database.

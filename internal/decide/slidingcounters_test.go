@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // TestW2_WindowAdoptsAtAFreshReading: a state of another period does not pass

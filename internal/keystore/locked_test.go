@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/interleave"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // pair is a value of two words that must always be equal.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/interleave"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 // TestL1_GrowthLosesNoCharge: while many goroutines charge old keys and add new

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/interleave"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 )
 
 type words = Store[int64, struct{}]

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/sluice-go/sluice/internal/cases"
-	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 )
 
 // replica is an instance and the connection of an Envoy to it.

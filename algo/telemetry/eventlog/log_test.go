@@ -24,7 +24,7 @@ import (
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/algo/telemetry/eventlog"
 	"github.com/sluice-go/sluice/httpmw"
-	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/workshop/cases"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 

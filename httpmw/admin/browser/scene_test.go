@@ -22,7 +22,7 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/httpmw/admin"
-	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 

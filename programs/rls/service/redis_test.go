@@ -16,7 +16,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
-	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 	"github.com/sluice-go/sluice/programs/gateway/config"
 	"github.com/sluice-go/sluice/programs/rls/service"
 )

@@ -20,7 +20,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw/admin"
-	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/workshop/redistest"
 	"github.com/sluice-go/sluice/programs/gateway/config"
 	"github.com/sluice-go/sluice/programs/rls/service"
 )

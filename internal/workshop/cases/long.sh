@@ -4,7 +4,7 @@
 # A test of several promises runs with the first of them. Arguments are promises;
 # without any, all of them and then the remaining tests.
 set -u
-cd "$(dirname "$0")/../.." || exit 2
+cd "$(dirname "$0")/../../.." || exit 2
 all="W1 W2 W3 W4 U1 U2 L1 L2 C1 C2 M1 M2 M3 F1 F2 F3 F4 S1 S2 S3 G1"
 modules=". bench programs/plan"
 log=$(mktemp) && trap 'rm -f "$log"' EXIT

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/clientip"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/internal/clientip"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 

@@ -2,7 +2,7 @@
 # Tests on 32 bits, where the words of a key are not those of the machine. Some kernels cannot
 # run such programs; there they are only compiled, by make lint.
 set -eu
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 go=${GO:-go}
 export GOARCH=386
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT

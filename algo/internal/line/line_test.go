@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluice-go/sluice/internal/line"
+	"github.com/sluice-go/sluice/algo/internal/line"
 )
 
 func TestLine(t *testing.T) {
