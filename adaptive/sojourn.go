@@ -169,7 +169,7 @@ func (s *sojourn) measure(at int64, dt float64, c counts, inFlight float64) {
 		s.standing.Add(at, max(inFlight-p.slow*lasts, 0))
 	}
 	s.stood.Store(int64(s.standing.Value()))
-	s.patience = min(s.patience*math.Exp(dt/patienceGrow), s.target)
+	s.patience = min(max(s.patience, patienceLow*s.target)*math.Exp(dt/patienceGrow), s.target)
 	if p.leaves() {
 		s.patience = min(s.patience, max(patienceUsed*p.waited/p.left, patienceLow*s.target))
 	}

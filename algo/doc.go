@@ -37,7 +37,7 @@
 // # Looking
 //
 // [Peek] answers as Acquire would, and charges nothing. [About] returns the [Description] of a
-// limit, whose [Unit] is [Requests] or [ConcurrentRequests]. [Walk] finds the limiters beneath one,
+// limit, whose [Unit] is [Requests] or [ConcurrentRequests]. [Walk] finds the limiters beneath one, and [StatsOf] sums what they keep,
 // [Resolve] the one that was chosen for a request. [LeaseFrom] and [LimiterFrom] find what an
 // adapter has acquired.
 //

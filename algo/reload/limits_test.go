@@ -3,6 +3,7 @@ package reload_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,7 +69,7 @@ func TestAdjusted(t *testing.T) {
 			before, changes := apply(t, limiters, map[string]string{"a": test.from})
 			require.Equal(t, reload.Changes{Added: 1}, changes)
 			after, changes := apply(t, limiters, map[string]string{"a": test.to})
-			require.Equal(t, reload.Changes{Adjusted: 1, Changed: []string{"a: " + test.from + " -> " + test.to}}, changes)
+			require.Equal(t, reload.Changes{Adjusted: 1, Changed: []string{fmt.Sprintf("a: %s -> %s", spec(t, test.from), spec(t, test.to))}}, changes)
 			require.Same(t, before["a"], after["a"])
 
 			fresh, err := spec(t, test.to).New()
@@ -78,7 +79,7 @@ func TestAdjusted(t *testing.T) {
 			require.Equal(t, want, got)
 
 			back, changes := apply(t, limiters, map[string]string{"a": test.from})
-			require.Equal(t, reload.Changes{Adjusted: 1, Changed: []string{"a: " + test.to + " -> " + test.from}}, changes)
+			require.Equal(t, reload.Changes{Adjusted: 1, Changed: []string{fmt.Sprintf("a: %s -> %s", spec(t, test.to), spec(t, test.from))}}, changes)
 			original, err := spec(t, test.from).New()
 			require.NoError(t, err)
 			want = algo.About(original)
