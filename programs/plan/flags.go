@@ -64,8 +64,8 @@ func parse(args []string, messages io.Writer) (*options, error) {
 	limitFlags(f, o)
 	quotas := f.String("quotas", defaultQuotas, "`windows` whose quotas are suggested, separated by commas, or none")
 	f.Func("where", "only records with `FIELD=VALUE`, FIELD!=VALUE, FIELD~REGEXP or FIELD!~REGEXP; if repeated, all must hold", func(s string) error {
-		c, err := parseWhere(s)
-		o.where = append(o.where, c)
+		field, c, err := parseWhere(s)
+		o.where, o.trial.Named = append(o.where, c), append(o.trial.Named, trial.Field{Name: field, Flag: "-where"})
 		return err
 	})
 	f.Float64Var(&o.cover, "cover", 99.9, "`percent` of the keys to which the suggested limits deny nothing")
@@ -124,9 +124,10 @@ func limitFlags(f *flag.FlagSet, o *options) {
 // noBound is a share that no limit exceeds.
 const noBound = 1.1
 
+func (o *options) bounded() bool { return o.maxDenied != noBound || o.maxKeys != noBound }
+
 // check finds flags that make no sense, by themselves or together.
 func (o *options) check() error {
-	bounded := o.maxDenied != noBound || o.maxKeys != noBound
 	switch {
 	case !(o.cover > 0 && o.cover <= 100):
 		return fmt.Errorf("-cover is %v, want more than 0 and at most 100", o.cover)
@@ -134,10 +135,12 @@ func (o *options) check() error {
 		return fmt.Errorf("-keys is %d, want 0 or more", o.keys)
 	case o.trial.Window < 0 || o.trial.Window > 24*time.Hour:
 		return fmt.Errorf("-window is %v, want 0 to 24h", o.trial.Window)
-	case bounded && len(o.limits) == 0 && len(o.inFlight) == 0 && o.file == "":
+	case o.bounded() && len(o.limits) == 0 && len(o.inFlight) == 0 && o.file == "":
 		return errors.New("-max-denied and -max-keys-denied are about limits on trial: name one by -limit, -in-flight or -limits")
 	}
-	o.trial.Hide = o.hash
+	if o.trial.Hide = o.hash; o.cost != "" {
+		o.trial.Named = append(o.trial.Named, trial.Field{Name: o.cost, Flag: "-cost"})
+	}
 	return nil
 }
 
@@ -154,7 +157,7 @@ func logFlags(f *flag.FlagSet, o *options) {
 		if header, ok := strings.CutPrefix(name, "header:"); ok {
 			name = "header:" + http.CanonicalHeaderKey(header)
 		}
-		t.Fields[name] = field
+		t.Fields[name], t.Named = field, append(t.Named, trial.Field{Name: field, Flag: "-field"})
 		if name == "path" {
 			t.Fields["target"] = field
 		}
@@ -169,7 +172,7 @@ func logFlags(f *flag.FlagSet, o *options) {
 	f.BoolVar(&t.TimeIsArrival, "time-is-arrival", false, "the time of a line is the request's arrival; default: its end, except in Traefik, Envoy and Apache")
 	f.DurationVar(&t.Window, "window", 30*time.Second, "`time` by which lines may be out of order, as those of long requests are")
 	t.MostBad = .01
-	f.Func("bad", "`percent` of the lines that may be unreadable; default: 1", percent(&t.MostBad))
+	f.Func("bad", "`percent` of the lines that may be unreadable, or out of order by more than -window; default: 1", percent(&t.MostBad))
 	f.IntVar(&o.address.IPv4Bits, "ipv4-bits", 32, "`length` of the prefix of a key's IPv4 address")
 	f.IntVar(&o.address.IPv6Bits, "ipv6-bits", 64, "`length` of the prefix of a key's IPv6 address")
 	f.Func("trusted", "`prefix` of your proxies: behind them the address is read from X-Forwarded-For; may be repeated", func(s string) error {

@@ -87,9 +87,9 @@ func TestFarAhead(t *testing.T) {
 
 	// Two lines are believed; a picture of centuries has few points, and late records are not kept.
 	page := filepath.Join(t.TempDir(), "plan.html")
-	_, table, _, err := plan(t, strings.Join(log[:8000], "")+wrong+wrong+strings.Join(log[8000:], ""), "-limit", "1/s burst 5", "-html", page)
+	_, table, _, err := plan(t, strings.Join(log[:8000], "")+wrong+wrong+strings.Join(log[8000:], ""), "-bad", "51", "-limit", "1/s burst 5", "-html", page)
 	require.NoError(t, err)
-	require.Contains(t, table, "8 000 records were out of order by more than -window, and are decided at the time of the latest")
+	require.Contains(t, table, "8 000 records out of order by more than -window, decided at the time of the latest record before")
 	html, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.Less(t, len(html), 500_000)

@@ -86,6 +86,9 @@ func (o *options) tracks() ([]trial.Track, []report.Track, error) {
 		tracks, abouts = append(tracks, t), append(abouts, report.Track{Key: t.Need, Names: []string{l.name}, Shadow: l.shadow})
 	}
 	if len(tracks) > 0 && len(about.Names) == 0 {
+		if o.cost != "" || o.key != "address" {
+			return nil, nil, fmt.Errorf("-key and -cost are not used by the limits of %s: a limit of that file names its own: cost: header:NAME, and -field header:NAME=FIELD", o.file)
+		}
 		return tracks, abouts, nil
 	}
 	for _, r := range o.curveRates(main.Limits) {
@@ -144,7 +147,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		took := time.Since(began)
 		fmt.Fprintf(stderr, "%d lines in %v, %.0f a second\n", result.Lines, took.Round(10*time.Millisecond), float64(result.Lines)/took.Seconds())
 	}
-	if wrong := r.Exceeds(o.maxDenied, o.maxKeys); len(wrong) > 0 {
+	wrong, err := r.Exceeds(o.maxDenied, o.maxKeys)
+	if o.bounded() && err != nil {
+		return exitError, err
+	}
+	if len(wrong) > 0 {
 		for _, w := range wrong {
 			fmt.Fprintln(stderr, "plan:", w)
 		}

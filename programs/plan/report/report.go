@@ -2,7 +2,9 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -70,6 +72,7 @@ type Limit struct {
 	Name       string  `json:"name,omitempty"`
 	Limit      string  `json:"limit"`
 	Shadow     bool    `json:"shadow,omitempty"`
+	NotTried   bool    `json:"not_tried,omitempty"` // for lack of durations, or of requests on its routes
 	Denied     int64   `json:"denied"`
 	Share      float64 `json:"denied_share"`
 	Delayed    int64   `json:"delayed,omitempty"`
@@ -136,11 +139,13 @@ func New(t *trial.Result, about []Track, o Options) *Report {
 			Key: about[i].Key, From: track.First, To: track.Last, Requests: track.Requests, Units: track.Units, Keys: track.Keys,
 			Missing: track.Missing, result: track, cover: o.Cover, show: show,
 		}
-		r.Notes = append(r.Notes, one.about(about[i], t.Durations)...)
 		one.suggest(o)
 		for k := range track.Limits {
-			one.Limits = append(one.Limits, one.limit(&track.Limits[k], about[i], k, o))
+			l := one.limit(&track.Limits[k], about[i], k, o)
+			l.NotTried = track.Requests == 0 || track.Limits[k].InFlight.Limit > 0 && !t.Durations
+			one.Limits = append(one.Limits, l)
 		}
+		r.Notes = append(r.Notes, one.about()...)
 		if track.MostInFlight > 1 {
 			one.MostInFlight = track.MostInFlight
 			covered, _ := track.InFlight.Cover(o.Cover)
@@ -256,12 +261,16 @@ func (r *Result) best() *Suggestion {
 	return nil
 }
 
-// Exceeds names the limits that deny more than a share of the requests, or of the keys.
-func (r *Report) Exceeds(requests, keys float64) (wrong []string) {
+// Exceeds names the limits that deny more than a share of the requests, or of the keys. The error names one
+// that was not tried for lack of durations.
+func (r *Report) Exceeds(requests, keys float64) (wrong []string, err error) {
 	for _, t := range r.Tracks {
 		for _, l := range t.Limits {
 			if l.Shadow { // it denies nothing
 				continue
+			}
+			if l.NotTried && t.Requests > 0 {
+				err = cmp.Or(err, errors.New(l.title()+noDurations))
 			}
 			name := strings.TrimSpace(l.Name + " " + l.Limit)
 			if l.Share > requests {
@@ -272,7 +281,7 @@ func (r *Report) Exceeds(requests, keys float64) (wrong []string) {
 			}
 		}
 	}
-	return wrong
+	return wrong, err
 }
 
 // JSON writes the report as JSON.

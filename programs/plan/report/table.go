@@ -34,7 +34,7 @@ func (r *Result) headline() string {
 	if r.Requests == 0 {
 		return "0 requests (" + r.Key + ")"
 	}
-	return fmt.Sprintf("%s requests of %s keys (%s), %s to %s UTC", group(r.Requests), group(r.Keys), r.Key,
+	return fmt.Sprintf("%s of %s (%s), %s to %s UTC", count(r.Requests, "request"), count(r.Keys, "key"), r.Key,
 		r.From.UTC().Format(time.DateTime), r.To.UTC().Format(time.DateTime))
 }
 
@@ -52,6 +52,10 @@ func (r *Result) tableOfLimits(w io.Writer) {
 	}
 	fmt.Fprintf(t, "  limit\tdenied\t\tkeys denied\t\tlongest lockout%s\n", suggested)
 	for _, l := range r.Limits {
+		if l.NotTried {
+			fmt.Fprintf(t, "  %s\tnot tried\n", l.title())
+			continue
+		}
 		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s", l.title(), group(l.Denied), percent(l.Share), group(l.KeysDenied), percent(l.KeysShare), span(l.LockedOut))
 		if suggested != "" {
 			fmt.Fprintf(t, "\t%s", l.Suggested)

@@ -29,6 +29,8 @@ type source struct {
 	lines, bad, late                 int64
 	matched, missing, left, costless []int64 // by track: records that it takes, without a key, left out for that, without a cost
 	samples, fields                  []string
+	unseen                           []Field // that no line has had
+	taken, unpriced                  int64   // records of some track; lines without a cost that can be read
 	sampled, reported                int64
 	fractions, durations             bool // of seconds in the times; of requests
 }
@@ -37,7 +39,7 @@ func newSource(l Log, tracks []Track, o Options) *source {
 	n := len(tracks)
 	return &source{
 		log: l, tracks: tracks, o: o, out: make(chan batch, 4), matched: make([]int64, n), missing: make([]int64, n), costless: make([]int64, n), left: make([]int64, n),
-		order: order{window: int64(o.Window), seconds: map[int64]batch{}},
+		unseen: slices.Clone(o.Named), order: order{window: int64(o.Window), seconds: map[int64]batch{}},
 	}
 }
 
@@ -79,6 +81,9 @@ func (s *source) read(ctx context.Context) error {
 		if s.sampled++; s.sampled <= sampledRecords {
 			s.note(r)
 		}
+		if len(s.unseen) > 0 {
+			s.unseen = slices.DeleteFunc(s.unseen, func(f Field) bool { return r.Has(f.Name) })
+		}
 		if s.lines-s.reported >= batchSize {
 			if s.report(); ctx.Err() != nil {
 				return ctx.Err()
@@ -90,8 +95,8 @@ func (s *source) read(ctx context.Context) error {
 		}
 		if s.sampled == earlyRecords {
 			for i, t := range s.tracks {
-				if s.matched[i] > 0 && s.matched[i] == s.missing[i] {
-					return fmt.Errorf("%s: %w", s.log.Name, noKey(t, s.fields))
+				if s.keyless(i) {
+					return noKey(s, t)
 				}
 			}
 		}
@@ -102,6 +107,11 @@ func (s *source) read(ctx context.Context) error {
 			s.ready = make(batch, 0, 2*batchSize)
 		}
 	}
+}
+
+// keyless reports whether no record of a track has its key.
+func (s *source) keyless(track int) bool {
+	return s.matched[track] > 0 && s.matched[track] == s.missing[track]
 }
 
 // spoiled counts a line that cannot be used.
@@ -163,6 +173,7 @@ func (s *source) take(r *accesslog.Record) error {
 		if t.Cost != nil {
 			var err error
 			if one.cost, err = t.Cost(r); err != nil && !errors.Is(err, ErrNoCost) {
+				s.unpriced++
 				return err
 			}
 			one.costless = err != nil
@@ -197,6 +208,9 @@ func (s *source) place(e entry) {
 }
 
 func (s *source) count(e entry) {
+	if len(e.items) > 0 {
+		s.taken++
+	}
 	isLate := false
 	for _, one := range e.items {
 		s.matched[one.track]++

@@ -43,11 +43,15 @@ type Log struct {
 type Options struct {
 	accesslog.Config
 	Window  time.Duration // records that are out of order by less are sorted
-	MostBad float64       // the share of lines that may be unreadable
+	MostBad float64       // the share of lines that may be unreadable, or out of order by more
 	Samples int           // unreadable lines that are kept
 	Hide    bool          // no text of a line is in a message
 	Lines   *atomic.Int64 // counts the lines, or nil
+	Named   []Field       // each is in some line, or a name is wrong
 }
+
+// Field is a field of the log that a flag names.
+type Field struct{ Name, Flag string }
 
 // Result is what a trial has found.
 type Result struct {
@@ -174,11 +178,16 @@ func (s *source) next(ctx context.Context) batch {
 func conclude(sources []*source, tracks []Track, o Options) (*Result, error) {
 	r := &Result{Tracks: make([]TrackResult, len(tracks)), WholeSeconds: true}
 	matched := make([]int64, len(tracks))
+	unseen := slices.Clone(o.Named)
+	var taken, unpriced int64
 	var fields []string
 	for _, s := range sources {
 		r.Lines += s.lines
 		r.Bad += s.bad
 		r.Late += s.late
+		taken += s.taken
+		unpriced += s.unpriced
+		unseen = slices.DeleteFunc(unseen, func(f Field) bool { return !slices.Contains(s.unseen, f) })
 		r.WholeSeconds = r.WholeSeconds && !s.fractions
 		r.Durations = r.Durations || s.durations
 		r.Samples = append(r.Samples, s.samples[:min(len(s.samples), o.Samples-len(r.Samples))]...)
@@ -194,25 +203,36 @@ func conclude(sources []*source, tracks []Track, o Options) (*Result, error) {
 			}
 		}
 	}
+	tooMany := func(n, of int64) bool { return float64(n) > o.MostBad*float64(of) }
 	switch good := r.Lines - r.Bad; {
 	case r.Lines == 0:
 		return nil, errors.New("the logs have no lines")
-	case float64(r.Bad) > o.MostBad*float64(r.Lines) || good == 0:
+	case len(fields) > 0 && len(unseen) > 0:
+		return nil, fmt.Errorf("no line has %s, which %s names. The log has: %s", unseen[0].Name, unseen[0].Flag, accesslog.List(fields))
+	case tooMany(unpriced, r.Lines):
+		return nil, fmt.Errorf("%d of %d records have no cost that can be read, more than %.3g %%: choose its field by -cost, leave the records out by -where, or raise -bad; the first are\n  %s",
+			unpriced, r.Lines, 100*o.MostBad, strings.Join(r.Samples, "\n  "))
+	case tooMany(r.Bad, r.Lines) || good == 0:
 		return nil, fmt.Errorf("%d of %d lines cannot be read, more than %.3g %%: name the format by -format, or raise -bad; the first are\n  %s",
 			r.Bad, r.Lines, 100*o.MostBad, strings.Join(r.Samples, "\n  "))
+	case tooMany(r.Late, taken):
+		return nil, fmt.Errorf("%d of %d records (%.2g %%) are out of order by more than %v, more than %.3g %%: sort the log, give -window (up to 24h), or raise -bad",
+			r.Late, taken, 100*float64(r.Late)/float64(taken), o.Window, 100*o.MostBad)
 	}
 	for i, t := range tracks {
-		if matched[i] > 0 && matched[i] == r.Tracks[i].Missing {
-			return nil, noKey(t, fields)
+		for _, s := range sources {
+			if s.keyless(i) && tooMany(s.missing[i], matched[i]) {
+				return nil, noKey(s, t)
+			}
 		}
 	}
-	if slices.Max(matched) == 0 {
+	if taken == 0 {
 		return nil, fmt.Errorf("none of %d records passes the filters, or is on a route with a limit: nothing was tried", r.Lines-r.Bad)
 	}
 	return r, nil
 }
 
-func noKey(t Track, fields []string) error {
-	return fmt.Errorf("no line has the field of the key %q. The log has: %s. Choose one by -key, or name the field that has it by -field %s=FIELD",
-		t.Need, accesslog.List(fields), strings.Split(t.Need, ",")[0])
+func noKey(s *source, t Track) error {
+	return fmt.Errorf("%s: no line has the field of the key %q. The log has: %s. Choose one by -key, or name the field that has it by -field %s=FIELD",
+		s.log.Name, t.Need, accesslog.List(s.fields), strings.Split(t.Need, ",")[0])
 }
