@@ -40,7 +40,7 @@ type options struct {
 // notes are what the reader should know beside the report.
 func (o *options) notes() (all []string) {
 	if n := o.proxies.silent.Load(); n > 0 {
-		all = append(all, fmt.Sprintf("%d times a record of a trusted proxy had no forwarded address: its key is the proxy's. Name the field that has X-Forwarded-For by -field forwarded=FIELD", n))
+		all = append(all, fmt.Sprintf("Records of trusted proxies that had no forwarded address, so that their key is the proxy's: %d. Name the field that has X-Forwarded-For by -field forwarded=FIELD", n))
 	}
 	return all
 }
@@ -48,19 +48,24 @@ func (o *options) notes() (all []string) {
 // defaultRates are those of the curve.
 const defaultRates = "1/min 2/min 5/min 10/min 20/min 30/min 1/s 2/s 3/s 5/s 7/s 10/s 15/s 20/s 30/s 50/s 70/s 100/s 200/s 500/s 1000/s"
 
+// unitRates follow them if requests have costs, such as tokens or bytes.
+const unitRates = " 2000/s 5000/s 10000/s 20000/s 50000/s 100000/s 1000000/s"
+
 // defaultQuotas are the windows whose quotas are suggested.
 const defaultQuotas = "sliding-window 1/min,fixed-window 1/day zone UTC"
 
 func parse(args []string, messages io.Writer) (*options, error) {
-	o := &options{rates: rates(defaultRates)}
+	o := &options{}
 	f := flag.NewFlagSet("plan", flag.ContinueOnError)
-	f.SetOutput(messages)
-	f.Usage = func() {
+	f.SetOutput(io.Discard) // an error is printed once, by the caller
+	f.Usage = func() {}
+	usage := func() {
+		f.SetOutput(messages)
 		fmt.Fprintln(messages, "usage: plan [flags] LOG...\n\nLOG is an access log, compressed by gzip or not; - is the standard input.\nThe guide is docs/guides/limits.md.")
 		f.PrintDefaults()
 	}
 	f.StringVar(&o.key, "key", "address", "`fields` whose requests share a limit, separated by commas: address, user, path, host, method, route, header:NAME, query:NAME, a name of the log, or global")
-	f.StringVar(&o.cost, "cost", "", "`field` with the cost of a request; default: each costs 1")
+	f.StringVar(&o.cost, "cost", "", "`field` with the cost of a request, rounded up to a whole number; default: each costs 1")
 	limitFlags(f, o)
 	quotas := f.String("quotas", defaultQuotas, "`windows` whose quotas are suggested, separated by commas, or none")
 	f.Func("where", "only records with `FIELD=VALUE`, FIELD!=VALUE, FIELD~REGEXP or FIELD!~REGEXP; if repeated, all must hold", func(s string) error {
@@ -78,12 +83,21 @@ func parse(args []string, messages io.Writer) (*options, error) {
 	f.Func("max-keys-denied", "exit status 1 if a limit denies requests of more than this `percent` of the keys", percent(&o.maxKeys))
 	o.maxDenied, o.maxKeys = noBound, noBound
 	logFlags(f, o)
-	if err := f.Parse(args); err != nil {
+	err := f.Parse(args)
+	if o.logs = f.Args(); err == nil && len(o.logs) == 0 {
+		err = errors.New("name a log, or - for the standard input")
+	}
+	if errors.Is(err, flag.ErrHelp) {
+		usage()
 		return nil, err
 	}
-	if o.logs = f.Args(); len(o.logs) == 0 {
-		f.Usage()
-		return nil, errors.New("name a log, or - for the standard input")
+	if err != nil {
+		return nil, fmt.Errorf("%w; plan -h lists the flags", err)
+	}
+	if o.cost != "" && o.rates == nil {
+		o.rates = rates(defaultRates + unitRates)
+	} else if o.rates == nil {
+		o.rates = rates(defaultRates)
 	}
 	if err := o.check(); err != nil {
 		return nil, err
@@ -118,7 +132,7 @@ func limitFlags(f *flag.FlagSet, o *options) {
 	f.Func("in-flight", "a `number` of requests in flight of each key to try; may be repeated", slots(false))
 	f.Func("in-flight-total", "a `number` of requests in flight of all keys together to try; may be repeated", slots(true))
 	f.StringVar(&o.file, "limits", "", "`file` with limits to try: the gateway's YAML, with its keys and routes, or JSON of algo/reload")
-	f.Func("rates", "`rates` of the curve, separated by spaces; default: "+defaultRates, func(s string) error { return setRates(o, s) })
+	f.Func("rates", "`rates` of the curve, separated by spaces; default: "+defaultRates+", and with -cost"+unitRates, func(s string) error { return setRates(o, s) })
 }
 
 // noBound is a share that no limit exceeds.

@@ -20,7 +20,7 @@ func TestOutOfOrder(t *testing.T) {
 	reversed := strings.Join(log, "")
 	for _, where := range []string{"path~.", "user=script"} {
 		status, _, _, err := plan(t, reversed, "-where", where)
-		require.ErrorContains(t, err, "are out of order by more than 30s, more than 1 %: sort the log, give -window (up to 24h), or raise -bad")
+		require.ErrorContains(t, err, " %) are out of order by more than 30s, more than 1 %: sort the log, give -window (up to 24h), or raise -bad")
 		require.Equal(t, 2, status)
 	}
 	sorted := results(t, access(), "-limit", "1/s burst 5")
@@ -43,7 +43,11 @@ func TestUnknownFields(t *testing.T) {
 	for _, args := range [][]string{{"-field", "user=remote_user"}, {"-field", "path=uri"}, {"-where", "address~1"}, {"-where", "query:x=1"}, {"-cost", "duration"}} {
 		results(t, access(), args...)
 	}
-	_, _, _, err := plan(t, "no log\n", "-where", "nope=1")
+	common := `10.0.0.1 - - [28/Nov/2026:21:50:00 +0000] "GET / HTTP/1.1" 200 - "-" "x" -` + "\n"
+	_, _, _, err := plan(t, common, "-where", "host=shop")
+	require.ErrorContains(t, err, "no line has host, which -where names")
+	results(t, common, "-field", "duration=extra1", "-field", "user=remote_user")
+	_, _, _, err = plan(t, "no log\n", "-where", "nope=1")
 	require.ErrorContains(t, err, "name the format by -format")
 }
 

@@ -38,6 +38,14 @@ func (r *Result) about() (notes []string) {
 	if of != "" {
 		of = strings.TrimSuffix(of, ", ") + ": "
 	}
+	for i, n := range r.result.Impossible {
+		if n > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %s cost more than it can ever admit: raise it above the largest cost", r.Limits[i].title(), count(n, "request")))
+		}
+	}
+	if len(r.unfit) > 0 {
+		notes = append(notes, of+"no burst is large enough at "+strings.Join(r.unfit, ", ")+": choose a higher rate")
+	}
 	if r.Requests == 0 {
 		notes = append(notes, of+"no record is on its routes, so it was not tried")
 	}

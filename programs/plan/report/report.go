@@ -63,6 +63,7 @@ type Result struct {
 	InFlight     *InFlight    `json:"in_flight,omitempty"`
 
 	result trial.TrackResult
+	unfit  []string // rates at which no burst is large enough
 	cover  float64
 	show   func(string) string
 }
@@ -85,21 +86,6 @@ type Limit struct {
 	Overflowed uint64  `json:"overflowed,omitempty"`
 }
 
-// Suggestion is a limit that denies nothing to the covered keys.
-type Suggestion struct {
-	Limit    string `json:"limit"`
-	Room     int64  `json:"room"` // units at once, or a window
-	Minute   int64  `json:"most_in_a_minute,omitempty"`
-	Keys     int64  `json:"keys_covered"`
-	Requests int64  `json:"requests_covered"`
-	All      string `json:"limit_for_all_keys,omitempty"`
-	Tightest bool   `json:"tightest,omitempty"`
-
-	index int
-	rate  float64 // a second; 0: a window
-	all   int64
-}
-
 // InFlight are the requests of a key at once.
 type InFlight struct {
 	Covered int64 `json:"covered"` // the most of the covered keys
@@ -119,7 +105,7 @@ type Key struct {
 func New(t *trial.Result, about []Track, o Options) *Report {
 	r := &Report{Logs: o.Logs, Lines: t.Lines, Unreadable: t.Bad, Samples: t.Samples, Late: t.Late, Cover: o.Cover, Notes: o.Notes}
 	if t.WholeSeconds {
-		r.Notes = append(r.Notes, "The times are whole seconds: a burst may be too small, or too large, by the units of a second of its rate")
+		r.Notes = append(r.Notes, "The log has whole seconds: a burst may be off by what its rate admits in a second, at 10/s by up to 10")
 	}
 	show := shown
 	if o.Hash {
@@ -213,52 +199,6 @@ func kindOf(s algo.Spec) string {
 
 func isWindow(s algo.Spec) bool {
 	return strings.Contains(s.Algorithm, "-window") || s.Algorithm == "sliding-log"
-}
-
-// suggest reads the curves. The tightest bucket is the one that admits the least in a minute to a key
-// that takes all it can.
-func (r *Result) suggest(o Options) {
-	tightest := -1
-	for i := range r.result.Curves {
-		curve := &r.result.Curves[i]
-		cover, ok := curve.Cover(o.Cover)
-		if !ok {
-			continue
-		}
-		s := Suggestion{Limit: cover.Spec.String(), Room: cover.Units, Keys: cover.Keys, Requests: cover.Requests, index: i}
-		if all, ok := curve.Cover(1); ok {
-			s.All, s.all = all.Spec.String(), all.Units
-		}
-		if !isWindow(curve.Spec) {
-			s.rate = float64(curve.Spec.Rate.Count) / curve.Spec.Rate.Period.Seconds()
-			s.Minute = int64(min(float64(cover.Units)+s.rate*60, math.MaxInt64/2))
-			if tightest < 0 || s.Minute <= r.Suggestions[tightest].Minute {
-				tightest = len(r.Suggestions)
-			}
-		}
-		r.Suggestions = append(r.Suggestions, s)
-	}
-	if tightest < 0 {
-		return
-	}
-	best := &r.Suggestions[tightest]
-	best.Tightest = true
-	for i, k := range r.result.Curves[best.index].Above(best.Room) {
-		if i == o.Keys {
-			break
-		}
-		r.NotCovered = append(r.NotCovered, Key{Key: r.show(k.Name), Requests: k.Requests, Needs: k.Units})
-	}
-}
-
-// best is the tightest suggestion, or nil.
-func (r *Result) best() *Suggestion {
-	for i := range r.Suggestions {
-		if r.Suggestions[i].Tightest {
-			return &r.Suggestions[i]
-		}
-	}
-	return nil
 }
 
 // Exceeds names the limits that deny more than a share of the requests, or of the keys. The error names one
