@@ -40,7 +40,7 @@ type options struct {
 // notes are what the reader should know beside the report.
 func (o *options) notes() (all []string) {
 	if n := o.proxies.silent.Load(); n > 0 {
-		all = append(all, fmt.Sprintf("%d times a record of a trusted proxy had no forwarded address: its key is the proxy's. Name the field that has X-Forwarded-For by -field forwarded=FIELD", n))
+		all = append(all, fmt.Sprintf("Records of trusted proxies that had no forwarded address, so that their key is the proxy's: %d. Name the field that has X-Forwarded-For by -field forwarded=FIELD", n))
 	}
 	return all
 }
@@ -48,24 +48,29 @@ func (o *options) notes() (all []string) {
 // defaultRates are those of the curve.
 const defaultRates = "1/min 2/min 5/min 10/min 20/min 30/min 1/s 2/s 3/s 5/s 7/s 10/s 15/s 20/s 30/s 50/s 70/s 100/s 200/s 500/s 1000/s"
 
+// unitRates follow them if requests have costs, such as tokens or bytes.
+const unitRates = " 2000/s 5000/s 10000/s 20000/s 50000/s 100000/s 1000000/s"
+
 // defaultQuotas are the windows whose quotas are suggested.
 const defaultQuotas = "sliding-window 1/min,fixed-window 1/day zone UTC"
 
 func parse(args []string, messages io.Writer) (*options, error) {
-	o := &options{rates: rates(defaultRates)}
+	o := &options{}
 	f := flag.NewFlagSet("plan", flag.ContinueOnError)
-	f.SetOutput(messages)
-	f.Usage = func() {
+	f.SetOutput(io.Discard) // an error is printed once, by the caller
+	f.Usage = func() {}
+	usage := func() {
+		f.SetOutput(messages)
 		fmt.Fprintln(messages, "usage: plan [flags] LOG...\n\nLOG is an access log, compressed by gzip or not; - is the standard input.\nThe guide is docs/guides/limits.md.")
 		f.PrintDefaults()
 	}
 	f.StringVar(&o.key, "key", "address", "`fields` whose requests share a limit, separated by commas: address, user, path, host, method, route, header:NAME, query:NAME, a name of the log, or global")
-	f.StringVar(&o.cost, "cost", "", "`field` with the cost of a request; default: each costs 1")
+	f.StringVar(&o.cost, "cost", "", "`field` with the cost of a request, rounded up to a whole number; default: each costs 1")
 	limitFlags(f, o)
 	quotas := f.String("quotas", defaultQuotas, "`windows` whose quotas are suggested, separated by commas, or none")
 	f.Func("where", "only records with `FIELD=VALUE`, FIELD!=VALUE, FIELD~REGEXP or FIELD!~REGEXP; if repeated, all must hold", func(s string) error {
-		c, err := parseWhere(s)
-		o.where = append(o.where, c)
+		field, c, err := parseWhere(s)
+		o.where, o.trial.Named = append(o.where, c), append(o.trial.Named, trial.Field{Name: field, Flag: "-where"})
 		return err
 	})
 	f.Float64Var(&o.cover, "cover", 99.9, "`percent` of the keys to which the suggested limits deny nothing")
@@ -78,12 +83,21 @@ func parse(args []string, messages io.Writer) (*options, error) {
 	f.Func("max-keys-denied", "exit status 1 if a limit denies requests of more than this `percent` of the keys", percent(&o.maxKeys))
 	o.maxDenied, o.maxKeys = noBound, noBound
 	logFlags(f, o)
-	if err := f.Parse(args); err != nil {
+	err := f.Parse(args)
+	if o.logs = f.Args(); err == nil && len(o.logs) == 0 {
+		err = errors.New("name a log, or - for the standard input")
+	}
+	if errors.Is(err, flag.ErrHelp) {
+		usage()
 		return nil, err
 	}
-	if o.logs = f.Args(); len(o.logs) == 0 {
-		f.Usage()
-		return nil, errors.New("name a log, or - for the standard input")
+	if err != nil {
+		return nil, fmt.Errorf("%w; plan -h lists the flags", err)
+	}
+	if o.cost != "" && o.rates == nil {
+		o.rates = rates(defaultRates + unitRates)
+	} else if o.rates == nil {
+		o.rates = rates(defaultRates)
 	}
 	if err := o.check(); err != nil {
 		return nil, err
@@ -118,15 +132,16 @@ func limitFlags(f *flag.FlagSet, o *options) {
 	f.Func("in-flight", "a `number` of requests in flight of each key to try; may be repeated", slots(false))
 	f.Func("in-flight-total", "a `number` of requests in flight of all keys together to try; may be repeated", slots(true))
 	f.StringVar(&o.file, "limits", "", "`file` with limits to try: the gateway's YAML, with its keys and routes, or JSON of algo/reload")
-	f.Func("rates", "`rates` of the curve, separated by spaces; default: "+defaultRates, func(s string) error { return setRates(o, s) })
+	f.Func("rates", "`rates` of the curve, separated by spaces; default: "+defaultRates+", and with -cost"+unitRates, func(s string) error { return setRates(o, s) })
 }
 
 // noBound is a share that no limit exceeds.
 const noBound = 1.1
 
+func (o *options) bounded() bool { return o.maxDenied != noBound || o.maxKeys != noBound }
+
 // check finds flags that make no sense, by themselves or together.
 func (o *options) check() error {
-	bounded := o.maxDenied != noBound || o.maxKeys != noBound
 	switch {
 	case !(o.cover > 0 && o.cover <= 100):
 		return fmt.Errorf("-cover is %v, want more than 0 and at most 100", o.cover)
@@ -134,10 +149,12 @@ func (o *options) check() error {
 		return fmt.Errorf("-keys is %d, want 0 or more", o.keys)
 	case o.trial.Window < 0 || o.trial.Window > 24*time.Hour:
 		return fmt.Errorf("-window is %v, want 0 to 24h", o.trial.Window)
-	case bounded && len(o.limits) == 0 && len(o.inFlight) == 0 && o.file == "":
+	case o.bounded() && len(o.limits) == 0 && len(o.inFlight) == 0 && o.file == "":
 		return errors.New("-max-denied and -max-keys-denied are about limits on trial: name one by -limit, -in-flight or -limits")
 	}
-	o.trial.Hide = o.hash
+	if o.trial.Hide = o.hash; o.cost != "" {
+		o.trial.Named = append(o.trial.Named, trial.Field{Name: o.cost, Flag: "-cost"})
+	}
 	return nil
 }
 
@@ -154,7 +171,7 @@ func logFlags(f *flag.FlagSet, o *options) {
 		if header, ok := strings.CutPrefix(name, "header:"); ok {
 			name = "header:" + http.CanonicalHeaderKey(header)
 		}
-		t.Fields[name] = field
+		t.Fields[name], t.Named = field, append(t.Named, trial.Field{Name: field, Flag: "-field"})
 		if name == "path" {
 			t.Fields["target"] = field
 		}
@@ -169,7 +186,7 @@ func logFlags(f *flag.FlagSet, o *options) {
 	f.BoolVar(&t.TimeIsArrival, "time-is-arrival", false, "the time of a line is the request's arrival; default: its end, except in Traefik, Envoy and Apache")
 	f.DurationVar(&t.Window, "window", 30*time.Second, "`time` by which lines may be out of order, as those of long requests are")
 	t.MostBad = .01
-	f.Func("bad", "`percent` of the lines that may be unreadable; default: 1", percent(&t.MostBad))
+	f.Func("bad", "`percent` of the lines that may be unreadable, or out of order by more than -window; default: 1", percent(&t.MostBad))
 	f.IntVar(&o.address.IPv4Bits, "ipv4-bits", 32, "`length` of the prefix of a key's IPv4 address")
 	f.IntVar(&o.address.IPv6Bits, "ipv6-bits", 64, "`length` of the prefix of a key's IPv6 address")
 	f.Func("trusted", "`prefix` of your proxies: behind them the address is read from X-Forwarded-For; may be repeated", func(s string) error {

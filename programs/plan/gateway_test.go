@@ -79,8 +79,8 @@ routes:
 	require.Equal(t, []int64{3, 3, 2}, figures(item), "7 and a/b")
 	require.Equal(t, []int64{4, 4, 3}, figures(user), "the shared key, ann and bob")
 	require.Equal(t, []int64{1, 1, 1}, figures(address), "not the request that is answered with 401")
-	require.Contains(t, fmt.Sprint(r.Notes), "1 records without header:X-User share one key")
-	require.Contains(t, fmt.Sprint(r.Notes), "1 records without header:X-User were left out")
+	require.Contains(t, fmt.Sprint(r.Notes), "user: 1 record without header:X-User (20 %) shares one key")
+	require.Contains(t, fmt.Sprint(r.Notes), "user: 1 record without header:X-User (20 %) was left out")
 }
 
 // TestGatewayRoutes: proxies, lists of addresses, spellings and limits on requests in flight are those of the file.
@@ -111,7 +111,7 @@ routes:
 	require.EqualValues(t, 1, each.Limits[0].Denied)
 
 	r = results(t, strings.ReplaceAll(log, "request_time", "nothing"), "-limits", file)
-	require.Contains(t, fmt.Sprint(r.Notes), "/Login in_flight_per_client: the log has no durations")
+	require.Contains(t, fmt.Sprint(r.Notes), "/Login in_flight_per_client: 1 in flight was not tried, since the log has no durations")
 	r = results(t, lines(`"uri":"/x"`), "-limits", file)
 	require.Contains(t, fmt.Sprint(r.Notes), "login: no record is on its routes")
 	require.Contains(t, fmt.Sprint(r.Notes), "had no forwarded address")

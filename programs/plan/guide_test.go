@@ -22,7 +22,7 @@ func TestGuide(t *testing.T) {
 	}
 	page, err := os.ReadFile("../../docs/guides/limits.md")
 	require.NoError(t, err)
-	commands := regexp.MustCompile("(?s)```sh\ncd programs/plan\ngo run ./genlog >shop.log\ngo run \\. (.*?) shop.log\n```").FindStringSubmatch(string(page))
+	commands := regexp.MustCompile("(?s)\ngo run ./genlog >shop.log[^\n]*\ngo run \\. (.*?) shop.log\n```").FindStringSubmatch(string(page))
 	require.NotNil(t, commands)
 	var args []string
 	for _, m := range regexp.MustCompile(`"([^"]*)"|(\S+)`).FindAllStringSubmatch(commands[1], -1) {

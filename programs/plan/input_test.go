@@ -87,9 +87,9 @@ func TestFarAhead(t *testing.T) {
 
 	// Two lines are believed; a picture of centuries has few points, and late records are not kept.
 	page := filepath.Join(t.TempDir(), "plan.html")
-	_, table, _, err := plan(t, strings.Join(log[:8000], "")+wrong+wrong+strings.Join(log[8000:], ""), "-limit", "1/s burst 5", "-html", page)
+	_, table, _, err := plan(t, strings.Join(log[:8000], "")+wrong+wrong+strings.Join(log[8000:], ""), "-bad", "51", "-limit", "1/s burst 5", "-html", page)
 	require.NoError(t, err)
-	require.Contains(t, table, "8 000 records were out of order by more than -window, and are decided at the time of the latest")
+	require.Contains(t, table, "8 000 records out of order by more than -window, decided at the time of the latest record before")
 	html, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.Less(t, len(html), 500_000)
@@ -97,7 +97,7 @@ func TestFarAhead(t *testing.T) {
 
 // TestWholeSeconds: the report says what whole seconds mean.
 func TestWholeSeconds(t *testing.T) {
-	require.Contains(t, fmt.Sprint(results(t, strings.ReplaceAll(lines(`"uri":"/"`), ".5Z", "Z")).Notes), "whole seconds: a burst may be too small, or too large, by the units of a second")
+	require.Contains(t, fmt.Sprint(results(t, strings.ReplaceAll(lines(`"uri":"/"`), ".5Z", "Z")).Notes), "whole seconds: a burst may be off by what its rate admits in a second, at 10/s by up to 10")
 	require.Empty(t, results(t, lines(`"uri":"/"`)).Notes)
 }
 
@@ -140,7 +140,7 @@ func TestHeaderNames(t *testing.T) {
 // TestSilentProxies: a proxy whose forwarded addresses the log lacks is reported.
 func TestSilentProxies(t *testing.T) {
 	r := results(t, lines(`"uri":"/"`, `"uri":"/","x_forwarded_for":"198.51.100.1"`), "-trusted", "203.0.113.0/24")
-	require.Contains(t, fmt.Sprint(r.Notes), "1 times a record of a trusted proxy had no forwarded address")
+	require.Contains(t, fmt.Sprint(r.Notes), "had no forwarded address, so that their key is the proxy's: 1.")
 }
 
 // TestOutcomes: help is no error, a full disk is one, and a limit in shadow mode fails no CI.

@@ -119,28 +119,28 @@ func costOf(field string) func(*accesslog.Record) (int64, error) {
 type condition func(*accesslog.Record) bool
 
 // parseWhere reads FIELD=VALUE, FIELD!=VALUE, FIELD~REGEXP or FIELD!~REGEXP.
-func parseWhere(text string) (condition, error) {
+func parseWhere(text string) (field string, holds condition, err error) {
 	i := strings.IndexAny(text, "=~!")
 	if i <= 0 {
-		return nil, errors.New("want FIELD=VALUE, FIELD!=VALUE, FIELD~REGEXP or FIELD!~REGEXP")
+		return "", nil, errors.New("want FIELD=VALUE, FIELD!=VALUE, FIELD~REGEXP or FIELD!~REGEXP")
 	}
 	field, rest := strings.TrimSpace(text[:i]), text[i:]
 	rest, not := strings.CutPrefix(rest, "!")
 	if value, ok := strings.CutPrefix(rest, "="); ok {
-		return func(r *accesslog.Record) bool {
+		return field, func(r *accesslog.Record) bool {
 			got, _ := r.Get(field)
 			return (got == value) != not
 		}, nil
 	}
 	pattern, ok := strings.CutPrefix(rest, "~")
 	if !ok {
-		return nil, errors.New("want =, !=, ~ or !~ after the field")
+		return "", nil, errors.New("want =, !=, ~ or !~ after the field")
 	}
 	expression, err := regexp.Compile(pattern)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	return func(r *accesslog.Record) bool {
+	return field, func(r *accesslog.Record) bool {
 		got, _ := r.Get(field)
 		return expression.MatchString(got) != not
 	}, nil

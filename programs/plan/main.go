@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"slices"
@@ -73,19 +74,12 @@ func (o *options) tracks() ([]trial.Track, []report.Track, error) {
 			about.Names = slices.Insert(about.Names, len(main.Limits)-1, l.name)
 			continue
 		}
-		t := l.track
-		t.Only = func(r *accesslog.Record) bool { return l.track.Only(r) && (only == nil || only(r)) }
-		if l.inFlight.Limit > 0 {
-			t.InFlight = []backtest.InFlight{l.inFlight}
-		} else {
-			t.Limits = []algo.Spec{l.spec}
-		}
-		if curve, ok := curveOf(l.spec); ok {
-			t.Curves = []algo.Spec{curve}
-		}
-		tracks, abouts = append(tracks, t), append(abouts, report.Track{Key: t.Need, Names: []string{l.name}, Shadow: l.shadow})
+		tracks, abouts = append(tracks, l.alone(only)), append(abouts, report.Track{Key: l.track.Need, Names: []string{l.name}, Shadow: l.shadow})
 	}
 	if len(tracks) > 0 && len(about.Names) == 0 {
+		if o.cost != "" || o.key != "address" {
+			return nil, nil, fmt.Errorf("-key and -cost are not used by the limits of %s: a limit of that file names its own: cost: header:NAME, and -field header:NAME=FIELD", o.file)
+		}
 		return tracks, abouts, nil
 	}
 	for _, r := range o.curveRates(main.Limits) {
@@ -93,6 +87,21 @@ func (o *options) tracks() ([]trial.Track, []report.Track, error) {
 	}
 	main.Curves = append(main.Curves, o.curves...)
 	return append(tracks, main), append(abouts, about), nil
+}
+
+// alone is the track of a limit with its own key, of the records that only takes too.
+func (l *named) alone(only condition) trial.Track {
+	t := l.track
+	t.Only = func(r *accesslog.Record) bool { return l.track.Only(r) && (only == nil || only(r)) }
+	if l.inFlight.Limit > 0 {
+		t.InFlight = []backtest.InFlight{l.inFlight}
+	} else {
+		t.Limits = []algo.Spec{l.spec}
+	}
+	if curve, ok := curveOf(l.spec); ok {
+		t.Curves = []algo.Spec{curve}
+	}
+	return t
 }
 
 // curveRates are the rates of the curve, and those of the buckets on trial, in order.
@@ -136,7 +145,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		return exitError, err
 	}
-	r := report.New(result, about, report.Options{Cover: o.cover / 100, Keys: o.keys, Hash: o.hash, Logs: o.logs, Notes: o.notes()})
+	r := report.New(result, about, report.Options{Cover: math.Round(o.cover*1e10) / 1e12, Keys: o.keys, Hash: o.hash, Logs: o.logs, Notes: o.notes()})
 	if err := write(o, r, stdout); err != nil {
 		return exitError, err
 	}
@@ -144,7 +153,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		took := time.Since(began)
 		fmt.Fprintf(stderr, "%d lines in %v, %.0f a second\n", result.Lines, took.Round(10*time.Millisecond), float64(result.Lines)/took.Seconds())
 	}
-	if wrong := r.Exceeds(o.maxDenied, o.maxKeys); len(wrong) > 0 {
+	wrong, err := r.Exceeds(o.maxDenied, o.maxKeys)
+	if o.bounded() && err != nil {
+		return exitError, err
+	}
+	if len(wrong) > 0 {
 		for _, w := range wrong {
 			fmt.Fprintln(stderr, "plan:", w)
 		}

@@ -101,12 +101,12 @@ func TestRecords(t *testing.T) {
 	require.EqualValues(t, 600, results(t, log, "-where", "status~^20[1-9]").Tracks[0].Requests)
 	require.EqualValues(t, 5400, results(t, log, "-where", "status!~^20[1-9]", "-where", "user=script").Tracks[0].Requests)
 	require.EqualValues(t, 36000, results(t, log, "-where", "user=script", "-cost", "units").Tracks[0].Units)
-	r := results(t, log, "-field", "address=nothing", "-key", "user")
+	r := results(t, strings.ReplaceAll(log, "remote_addr", "nothing"), "-key", "user")
 	require.EqualValues(t, 201, r.Tracks[0].Keys)
 	_, _, _, err := plan(t, log, "-key", "tenant")
 	require.ErrorContains(t, err, `no line has the field of the key "tenant". The log has: address, duration, method, path, status, time, user,`)
 	_, _, _, err = plan(t, log, "-cost", "tenant")
-	require.ErrorContains(t, err, "no field tenant, which has the cost")
+	require.ErrorContains(t, err, "no line has tenant, which -cost names. The log has: address,")
 }
 
 // TestProxies: behind a proxy the address is the forwarded one.

@@ -46,7 +46,11 @@ func open(names []string, stdin io.Reader) (logs []*file, closeAll func(), err e
 		}
 		opened = append(opened, f)
 		l := &file{name: name, in: f}
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		switch info, err := f.Stat(); {
+		case err == nil && info.IsDir():
+			closeAll()
+			return nil, nil, fmt.Errorf("%s is a folder: name the files in it", name)
+		case err == nil && info.Mode().IsRegular():
 			l.size = info.Size()
 		}
 		logs = append(logs, l)

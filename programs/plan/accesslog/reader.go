@@ -61,7 +61,7 @@ func NewReader(file string, in io.Reader, c Config) (*Reader, error) {
 	if magic, _ := r.in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		plain, err := gzip.NewReader(r.in)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			return nil, fmt.Errorf("%s: %w", file, cutOff(err))
 		}
 		r.in = bufio.NewReaderSize(plain, MaxLine)
 	}
@@ -117,7 +117,7 @@ func (r *Reader) nextLine() (string, error) {
 			if errors.Is(err, io.EOF) {
 				return "", io.EOF
 			}
-			return "", &Error{r.file, r.line + 1, err}
+			return "", &Error{r.file, r.line + 1, cutOff(err)}
 		}
 		if r.line++; r.line == 1 {
 			line = bytes.TrimPrefix(line, []byte("\ufeff"))
@@ -130,6 +130,14 @@ func (r *Reader) nextLine() (string, error) {
 			_, err = r.in.ReadSlice('\n')
 		}
 	}
+}
+
+// cutOff explains the error of an incomplete gzip file.
+func cutOff(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the compressed file is cut off: %w", err)
+	}
+	return err
 }
 
 // begin finds the format by the first line, and reports whether that is a header.

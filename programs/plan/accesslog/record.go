@@ -79,6 +79,13 @@ func (r *Record) Get(name string) (string, bool) {
 	return r.lookup(name)
 }
 
+// Has reports whether the line has a field, by any name that [Record.Get] takes; "-" counts by the log's own.
+func (r *Record) Has(name string) bool {
+	_, has := r.Get(name)
+	value, _ := r.line.get(name)
+	return has || value != ""
+}
+
 // lookup returns a field by a common name, or by the log's own.
 func (r *Record) lookup(name string) (string, bool) {
 	if _, common := names[name]; common {

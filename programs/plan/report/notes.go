@@ -8,10 +8,10 @@ import (
 // notes are what the reader should know of the logs.
 func (r *Report) notes() (all []string) {
 	if r.Unreadable > 0 {
-		all = append(all, fmt.Sprintf("%s of %s lines could not be read; the first:\n  %s", group(r.Unreadable), group(r.Lines), strings.Join(r.Samples, "\n  ")))
+		all = append(all, fmt.Sprintf("%s of %s could not be read; the first:\n  %s", group(r.Unreadable), count(r.Lines, "line"), strings.Join(r.Samples, "\n  ")))
 	}
 	if r.Late > 0 {
-		all = append(all, fmt.Sprintf("%s records were out of order by more than -window, and are decided at the time of the latest record before them", group(r.Late)))
+		all = append(all, fmt.Sprintf("%s out of order by more than -window, decided at the time of the latest record before", count(r.Late, "record")))
 	}
 	for _, t := range r.Tracks {
 		for _, l := range t.Limits {
@@ -24,24 +24,46 @@ func (r *Report) notes() (all []string) {
 }
 
 // about is what the reader should know of a track.
-func (r *Result) about(t Track, durations bool) (notes []string) {
-	names := strings.Join(t.Names, ", ")
+func (r *Result) about() (notes []string) {
+	of := "" // the limits that have names
+	for i := range r.Limits {
+		l := &r.Limits[i]
+		if l.Name != "" {
+			of += l.Name + ", "
+		}
+		if l.NotTried && r.Requests > 0 {
+			notes = append(notes, l.title()+noDurations)
+		}
+	}
+	if of != "" {
+		of = strings.TrimSuffix(of, ", ") + ": "
+	}
+	for i, n := range r.result.Impossible {
+		if n > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %s cost more than it can ever admit: raise it above the largest cost", r.Limits[i].title(), count(n, "request")))
+		}
+	}
+	if len(r.unfit) > 0 {
+		notes = append(notes, of+"no burst is large enough at "+strings.Join(r.unfit, ", ")+": choose a higher rate")
+	}
 	if r.Requests == 0 {
-		notes = append(notes, names+": no record is on its routes, so it was not tried")
+		notes = append(notes, of+"no record is on its routes, so it was not tried")
 	}
-	if n := r.result.Left; n > 0 {
-		notes = append(notes, fmt.Sprintf("%s records without %s were left out", group(n), r.Key))
+	left := r.result.Left
+	records := func(n int64) string {
+		return fmt.Sprintf("%s%s without %s (%s) ", of, count(n, "record"), r.Key, percent(share(n, r.Requests+left)))
 	}
-	if n := r.Missing - r.result.Left; n > 0 {
-		notes = append(notes, fmt.Sprintf("%s records without %s share one key", group(n), r.Key))
+	if left > 0 {
+		notes = append(notes, records(left)+plural(left, "was", "were")+" left out")
+	}
+	if n := r.Missing - left; n > 0 {
+		notes = append(notes, records(n)+plural(n, "shares", "share")+" one key")
 	}
 	if n := r.result.Costless; n > 0 {
-		notes = append(notes, fmt.Sprintf("%s: %s records do not have the cost as a whole number of 1 or more, and cost 1", names, group(n)))
-	}
-	for _, l := range r.result.Limits {
-		if l.InFlight.Limit > 0 && !durations {
-			notes = append(notes, names+": the log has no durations, so a limit on requests in flight was not tried; name the field by -field duration=FIELD")
-		}
+		notes = append(notes, of+count(n, "record")+plural(n, " does", " do")+" not have the cost as a whole number of 1 or more: each cost 1")
 	}
 	return notes
 }
+
+// noDurations says why a limit was not tried.
+const noDurations = " was not tried, since the log has no durations: name the field by -field duration=FIELD"

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"image/color"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,9 +89,12 @@ func drawn(p *plot.Plot, lines []line) (*picture, error) {
 		if l.steps {
 			drawn.StepStyle = plotter.PostStep
 		}
+		if i > 0 { // a line of the same course shows through
+			drawn.Dashes = []vg.Length{vg.Points(4), vg.Points(4 * float64(i))}
+		}
 		p.Add(drawn)
 		if l.glyphs {
-			marks.Shape, marks.Color, marks.Radius = draw.CircleGlyph{}, c, vg.Points(2)
+			marks.Shape, marks.Color, marks.Radius = draw.CircleGlyph{}, c, vg.Points(3.5-float64(i))
 			p.Add(marks)
 		}
 		names = append(names, l.name)
@@ -184,8 +188,13 @@ func (r *Result) demand() (*picture, error) {
 	for _, h := range d.Heaviest {
 		lines = append(lines, line{name: r.show(h.Key), steps: true, points: series(h.Intervals, len(d.All), per, d.Start, interval)})
 	}
-	p := newPlot("", "units in "+span((interval*time.Duration(per)).Seconds()))
-	p.X.Tick.Marker = clock{d.Start, d.Start.Add(time.Duration(len(d.All)) * interval)}
+	unit := "requests"
+	if r.Units != r.Requests {
+		unit = "units of cost"
+	}
+	axis := clock{d.Start, d.Start.Add(time.Duration(len(d.All)) * interval)}
+	p := newPlot(clock{r.From, r.To}.label(), unit+" in "+span((interval*time.Duration(per)).Seconds()))
+	p.X.Tick.Marker = axis
 	p.Y.Min = 0
 	p.Add(grid())
 	return drawn(p, lines)
@@ -209,7 +218,7 @@ const mostSpan = 5 * 366 * 24 * time.Hour
 // denied draws the denials of each limit per hour; in a log of fewer than four hours per minute, in one of more
 // than two months per day or week.
 func (r *Result) denied() (*picture, error) {
-	if len(r.Limits) == 0 {
+	if !slices.ContainsFunc(r.Limits, func(l Limit) bool { return l.Denied > 0 }) {
 		return nil, nil
 	}
 	n, per, unit := int(min(r.To.Sub(r.From), mostSpan)/time.Minute)+1, 1, "minute"
@@ -223,8 +232,9 @@ func (r *Result) denied() (*picture, error) {
 	for _, l := range r.Limits[:min(len(r.Limits), len(palette))] {
 		lines = append(lines, line{name: l.title(), steps: true, points: series(l.Minutes, n+per, per, r.From, time.Minute)})
 	}
-	p := newPlot("", "denied per "+unit)
-	p.X.Tick.Marker = clock{r.From, r.To}
+	axis := clock{r.From, r.To}
+	p := newPlot(axis.label(), "denied per "+unit)
+	p.X.Tick.Marker = axis
 	p.Y.Min = 0
 	p.Add(grid())
 	drawing, err := drawn(p, lines)
@@ -236,6 +246,15 @@ func (r *Result) denied() (*picture, error) {
 
 // clock has four or five ticks at whole hours or days.
 type clock struct{ from, to time.Time }
+
+// label is the dates and the zone of an axis.
+func (c clock) label() string {
+	from, to := c.from.UTC().Format(time.DateOnly), c.to.UTC().Format(time.DateOnly)
+	if from != to {
+		from += " to " + to
+	}
+	return from + ", UTC"
+}
 
 // Ticks returns the ticks of an axis.
 func (c clock) Ticks(_, _ float64) (ticks []plot.Tick) {

@@ -2,7 +2,9 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -61,6 +63,7 @@ type Result struct {
 	InFlight     *InFlight    `json:"in_flight,omitempty"`
 
 	result trial.TrackResult
+	unfit  []string // rates at which no burst is large enough
 	cover  float64
 	show   func(string) string
 }
@@ -70,6 +73,7 @@ type Limit struct {
 	Name       string  `json:"name,omitempty"`
 	Limit      string  `json:"limit"`
 	Shadow     bool    `json:"shadow,omitempty"`
+	NotTried   bool    `json:"not_tried,omitempty"` // for lack of durations, or of requests on its routes
 	Denied     int64   `json:"denied"`
 	Share      float64 `json:"denied_share"`
 	Delayed    int64   `json:"delayed,omitempty"`
@@ -80,21 +84,6 @@ type Limit struct {
 	Minutes    []int64 `json:"denied_by_minute,omitempty"`
 	Suggested  string  `json:"suggested,omitempty"` // of the same rate, for the covered keys
 	Overflowed uint64  `json:"overflowed,omitempty"`
-}
-
-// Suggestion is a limit that denies nothing to the covered keys.
-type Suggestion struct {
-	Limit    string `json:"limit"`
-	Room     int64  `json:"room"` // units at once, or a window
-	Minute   int64  `json:"most_in_a_minute,omitempty"`
-	Keys     int64  `json:"keys_covered"`
-	Requests int64  `json:"requests_covered"`
-	All      string `json:"limit_for_all_keys,omitempty"`
-	Tightest bool   `json:"tightest,omitempty"`
-
-	index int
-	rate  float64 // a second; 0: a window
-	all   int64
 }
 
 // InFlight are the requests of a key at once.
@@ -116,7 +105,7 @@ type Key struct {
 func New(t *trial.Result, about []Track, o Options) *Report {
 	r := &Report{Logs: o.Logs, Lines: t.Lines, Unreadable: t.Bad, Samples: t.Samples, Late: t.Late, Cover: o.Cover, Notes: o.Notes}
 	if t.WholeSeconds {
-		r.Notes = append(r.Notes, "The times are whole seconds: a burst may be too small, or too large, by the units of a second of its rate")
+		r.Notes = append(r.Notes, "The log has whole seconds: a burst may be off by what its rate admits in a second, at 10/s by up to 10")
 	}
 	show := shown
 	if o.Hash {
@@ -136,11 +125,13 @@ func New(t *trial.Result, about []Track, o Options) *Report {
 			Key: about[i].Key, From: track.First, To: track.Last, Requests: track.Requests, Units: track.Units, Keys: track.Keys,
 			Missing: track.Missing, result: track, cover: o.Cover, show: show,
 		}
-		r.Notes = append(r.Notes, one.about(about[i], t.Durations)...)
 		one.suggest(o)
 		for k := range track.Limits {
-			one.Limits = append(one.Limits, one.limit(&track.Limits[k], about[i], k, o))
+			l := one.limit(&track.Limits[k], about[i], k, o)
+			l.NotTried = track.Requests == 0 || track.Limits[k].InFlight.Limit > 0 && !t.Durations
+			one.Limits = append(one.Limits, l)
 		}
+		r.Notes = append(r.Notes, one.about()...)
 		if track.MostInFlight > 1 {
 			one.MostInFlight = track.MostInFlight
 			covered, _ := track.InFlight.Cover(o.Cover)
@@ -210,58 +201,16 @@ func isWindow(s algo.Spec) bool {
 	return strings.Contains(s.Algorithm, "-window") || s.Algorithm == "sliding-log"
 }
 
-// suggest reads the curves. The tightest bucket is the one that admits the least in a minute to a key
-// that takes all it can.
-func (r *Result) suggest(o Options) {
-	tightest := -1
-	for i := range r.result.Curves {
-		curve := &r.result.Curves[i]
-		cover, ok := curve.Cover(o.Cover)
-		if !ok {
-			continue
-		}
-		s := Suggestion{Limit: cover.Spec.String(), Room: cover.Units, Keys: cover.Keys, Requests: cover.Requests, index: i}
-		if all, ok := curve.Cover(1); ok {
-			s.All, s.all = all.Spec.String(), all.Units
-		}
-		if !isWindow(curve.Spec) {
-			s.rate = float64(curve.Spec.Rate.Count) / curve.Spec.Rate.Period.Seconds()
-			s.Minute = int64(min(float64(cover.Units)+s.rate*60, math.MaxInt64/2))
-			if tightest < 0 || s.Minute <= r.Suggestions[tightest].Minute {
-				tightest = len(r.Suggestions)
-			}
-		}
-		r.Suggestions = append(r.Suggestions, s)
-	}
-	if tightest < 0 {
-		return
-	}
-	best := &r.Suggestions[tightest]
-	best.Tightest = true
-	for i, k := range r.result.Curves[best.index].Above(best.Room) {
-		if i == o.Keys {
-			break
-		}
-		r.NotCovered = append(r.NotCovered, Key{Key: r.show(k.Name), Requests: k.Requests, Needs: k.Units})
-	}
-}
-
-// best is the tightest suggestion, or nil.
-func (r *Result) best() *Suggestion {
-	for i := range r.Suggestions {
-		if r.Suggestions[i].Tightest {
-			return &r.Suggestions[i]
-		}
-	}
-	return nil
-}
-
-// Exceeds names the limits that deny more than a share of the requests, or of the keys.
-func (r *Report) Exceeds(requests, keys float64) (wrong []string) {
+// Exceeds names the limits that deny more than a share of the requests, or of the keys. The error names one
+// that was not tried for lack of durations.
+func (r *Report) Exceeds(requests, keys float64) (wrong []string, err error) {
 	for _, t := range r.Tracks {
 		for _, l := range t.Limits {
 			if l.Shadow { // it denies nothing
 				continue
+			}
+			if l.NotTried && t.Requests > 0 {
+				err = cmp.Or(err, errors.New(l.title()+noDurations))
 			}
 			name := strings.TrimSpace(l.Name + " " + l.Limit)
 			if l.Share > requests {
@@ -272,7 +221,7 @@ func (r *Report) Exceeds(requests, keys float64) (wrong []string) {
 			}
 		}
 	}
-	return wrong
+	return wrong, err
 }
 
 // JSON writes the report as JSON.

@@ -11,6 +11,9 @@ import (
 // Table writes the report for a terminal.
 func (r *Report) Table(to io.Writer) error {
 	w := &bytes.Buffer{}
+	for _, n := range r.notes() {
+		fmt.Fprintln(w, n+"\n")
+	}
 	for i, t := range r.Tracks {
 		if i > 0 {
 			fmt.Fprintln(w)
@@ -18,23 +21,29 @@ func (r *Report) Table(to io.Writer) error {
 		fmt.Fprintln(w, t.headline())
 		t.tableOfLimits(w)
 		t.tableOfSuggestions(w, r.Cover)
-		if f := t.InFlight; f != nil {
-			fmt.Fprintf(w, "\nIn flight at once: at most %s of a key for %s of the keys, %s for all; %s of all keys together\n",
-				group(f.Covered), percentOf(r.Cover), group(f.All), group(t.MostInFlight))
+		if t.InFlight != nil {
+			fmt.Fprintln(w, "\n"+t.Flying())
 		}
-	}
-	for _, n := range r.notes() {
-		fmt.Fprintln(w, "\n"+n)
 	}
 	_, err := w.WriteTo(to)
 	return err
+}
+
+// Flying says how many requests were in flight.
+func (r *Result) Flying() string {
+	return fmt.Sprintf("In flight at once: at most %s of a key for %s of the keys, %s for all; %s of all keys together",
+		group(r.InFlight.Covered), percentOf(r.cover), group(r.InFlight.All), group(r.MostInFlight))
 }
 
 func (r *Result) headline() string {
 	if r.Requests == 0 {
 		return "0 requests (" + r.Key + ")"
 	}
-	return fmt.Sprintf("%s requests of %s keys (%s), %s to %s UTC", group(r.Requests), group(r.Keys), r.Key,
+	units := ""
+	if r.Units != r.Requests {
+		units = " (" + count(r.Units, "unit") + ")"
+	}
+	return fmt.Sprintf("%s%s of %s (%s), %s to %s UTC", count(r.Requests, "request"), units, count(r.Keys, "key"), r.Key,
 		r.From.UTC().Format(time.DateTime), r.To.UTC().Format(time.DateTime))
 }
 
@@ -50,8 +59,12 @@ func (r *Result) tableOfLimits(w io.Writer) {
 			suggested = "\tcovers " + percentOf(r.cover)
 		}
 	}
-	fmt.Fprintf(t, "  limit\tdenied\t\tkeys denied\t\tlongest lockout%s\n", suggested)
+	fmt.Fprintf(t, "  limit\tdenied\tof requests\tkeys denied\tof keys\tlongest lockout%s\n", suggested)
 	for _, l := range r.Limits {
+		if l.NotTried {
+			fmt.Fprintf(t, "  %s\tnot tried\n", l.title())
+			continue
+		}
 		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s", l.title(), group(l.Denied), percent(l.Share), group(l.KeysDenied), percent(l.KeysShare), span(l.LockedOut))
 		if suggested != "" {
 			fmt.Fprintf(t, "\t%s", l.Suggested)
@@ -116,15 +129,6 @@ func (r *Result) tableOfSuggestions(w io.Writer, cover float64) {
 		fmt.Fprintf(t, "  %s\t%s\t%s\n", k.Key, group(k.Needs), group(k.Requests))
 	}
 	t.Flush()
-}
-
-// answer is the tightest suggestion in words.
-func (r *Result) answer(best *Suggestion) string {
-	text := best.Limit + " admits the least in a minute. It would have denied nothing to "
-	if left := r.Keys - best.Keys; left > 0 {
-		return text + fmt.Sprintf("%s keys; %s of %s would have been denied a request, among them:", group(best.Keys), group(left), group(r.Keys))
-	}
-	return text + "any key."
 }
 
 // percentOf writes the share that was asked for, with all of its digits.

@@ -28,6 +28,16 @@ func group(n int64) string {
 	return text
 }
 
+// count writes a number of things, whose plural ends with s.
+func count(n int64, thing string) string { return group(n) + " " + plural(n, thing, thing+"s") }
+
+func plural(n int64, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}
+
 // span writes seconds as a duration that can be read.
 func span(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))

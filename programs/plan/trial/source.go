@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +28,8 @@ type source struct {
 	lines, bad, late                 int64
 	matched, missing, left, costless []int64 // by track: records that it takes, without a key, left out for that, without a cost
 	samples, fields                  []string
+	unseen                           []Field // that no line has had
+	taken, unpriced                  int64   // records of some track; lines without a cost that can be read
 	sampled, reported                int64
 	fractions, durations             bool // of seconds in the times; of requests
 }
@@ -37,7 +38,7 @@ func newSource(l Log, tracks []Track, o Options) *source {
 	n := len(tracks)
 	return &source{
 		log: l, tracks: tracks, o: o, out: make(chan batch, 4), matched: make([]int64, n), missing: make([]int64, n), costless: make([]int64, n), left: make([]int64, n),
-		order: order{window: int64(o.Window), seconds: map[int64]batch{}},
+		unseen: slices.Clone(o.Named), order: order{window: int64(o.Window), seconds: map[int64]batch{}},
 	}
 }
 
@@ -79,6 +80,9 @@ func (s *source) read(ctx context.Context) error {
 		if s.sampled++; s.sampled <= sampledRecords {
 			s.note(r)
 		}
+		if len(s.unseen) > 0 {
+			s.unseen = slices.DeleteFunc(s.unseen, func(f Field) bool { return r.Has(f.Name) })
+		}
 		if s.lines-s.reported >= batchSize {
 			if s.report(); ctx.Err() != nil {
 				return ctx.Err()
@@ -90,8 +94,8 @@ func (s *source) read(ctx context.Context) error {
 		}
 		if s.sampled == earlyRecords {
 			for i, t := range s.tracks {
-				if s.matched[i] > 0 && s.matched[i] == s.missing[i] {
-					return fmt.Errorf("%s: %w", s.log.Name, noKey(t, s.fields))
+				if s.keyless(i) {
+					return noKey(s, t)
 				}
 			}
 		}
@@ -102,6 +106,11 @@ func (s *source) read(ctx context.Context) error {
 			s.ready = make(batch, 0, 2*batchSize)
 		}
 	}
+}
+
+// keyless reports whether no record of a track has its key.
+func (s *source) keyless(track int) bool {
+	return s.matched[track] > 0 && s.matched[track] == s.missing[track]
 }
 
 // spoiled counts a line that cannot be used.
@@ -163,6 +172,7 @@ func (s *source) take(r *accesslog.Record) error {
 		if t.Cost != nil {
 			var err error
 			if one.cost, err = t.Cost(r); err != nil && !errors.Is(err, ErrNoCost) {
+				s.unpriced++
 				return err
 			}
 			one.costless = err != nil
@@ -197,6 +207,9 @@ func (s *source) place(e entry) {
 }
 
 func (s *source) count(e entry) {
+	if len(e.items) > 0 {
+		s.taken++
+	}
 	isLate := false
 	for _, one := range e.items {
 		s.matched[one.track]++
@@ -231,57 +244,4 @@ func (s *source) send(ctx context.Context, events batch) error {
 		}
 	}
 	return nil
-}
-
-// order sorts events that are out of order by less than a window. It keeps them by the second.
-type order struct {
-	window  int64 // ns
-	seconds map[int64]batch
-	newest  int64 // second
-	sent    int64 // second up to which events were sent
-	begun   bool
-}
-
-const second = int64(time.Second)
-
-// late reports whether an event is too late to be sorted.
-func (o *order) late(at int64) bool { return o.begun && at/second <= o.sent }
-
-func (o *order) add(e event) {
-	at := e.at / second
-	if !o.begun {
-		o.begun, o.newest, o.sent = true, at, at-o.window/second-1
-	}
-	o.seconds[at] = append(o.seconds[at], e)
-	o.newest = max(o.newest, at)
-}
-
-// due returns the events of the seconds that the window has passed.
-func (o *order) due() batch {
-	until := o.newest - o.window/second - 1
-	if until <= o.sent {
-		return nil
-	}
-	return o.take(until)
-}
-
-// rest returns all events that are left.
-func (o *order) rest() batch { return o.take(o.newest) }
-
-func (o *order) take(until int64) (events batch) {
-	for _, at := range slices.Sorted(maps.Keys(o.seconds)) {
-		if at > until {
-			break
-		}
-		one := o.seconds[at]
-		delete(o.seconds, at)
-		slices.SortStableFunc(one, func(a, b event) int { return int(min(max(a.at-b.at, -1), 1)) })
-		if events == nil {
-			events = one
-		} else {
-			events = append(events, one...)
-		}
-	}
-	o.sent = max(o.sent, until)
-	return events
 }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/backtest"
 	"github.com/sluice-go/sluice/programs/plan/accesslog"
 )
@@ -43,11 +44,15 @@ type Log struct {
 type Options struct {
 	accesslog.Config
 	Window  time.Duration // records that are out of order by less are sorted
-	MostBad float64       // the share of lines that may be unreadable
+	MostBad float64       // the share of lines that may be unreadable, or out of order by more
 	Samples int           // unreadable lines that are kept
 	Hide    bool          // no text of a line is in a message
 	Lines   *atomic.Int64 // counts the lines, or nil
+	Named   []Field       // each is in some line, or a name is wrong
 }
+
+// Field is a field of the log that a flag names.
+type Field struct{ Name, Flag string }
 
 // Result is what a trial has found.
 type Result struct {
@@ -65,7 +70,9 @@ type TrackResult struct {
 	Missing  int64 // records without the key
 	Left     int64 // those of them that were left out
 	Costless int64 // records that cost the default
-	Demand   Demand
+	// Impossible counts, for each limit, the requests whose cost it can never admit.
+	Impossible []int64
+	Demand     Demand
 }
 
 // event is a record of a track. Times are in ns since 1970.
@@ -84,8 +91,9 @@ const batchSize = 4096
 // Run replays logs through tracks.
 func Run(ctx context.Context, logs []Log, tracks []Track, o Options) (*Result, error) {
 	replays := make([]*backtest.Replay, len(tracks))
-	demands := make([]demand, len(tracks))
+	demands, impossible := make([]demand, len(tracks)), make([][]int64, len(tracks))
 	for i, t := range tracks {
+		impossible[i] = make([]int64, len(t.Limits)+len(t.InFlight))
 		var err error
 		if replays[i], err = backtest.New(t.Config); err != nil {
 			return nil, err
@@ -103,7 +111,12 @@ func Run(ctx context.Context, logs []Log, tracks []Track, o Options) (*Result, e
 	}
 	err := merge(ctx, sources, func(e *event) error {
 		demands[e.track].add(e)
-		_, err := replays[e.track].Add(backtest.Event{At: time.Unix(0, e.at).UTC(), Key: e.key, Cost: e.cost, Duration: time.Duration(e.took)})
+		decisions, err := replays[e.track].Add(backtest.Event{At: time.Unix(0, e.at).UTC(), Key: e.key, Cost: e.cost, Duration: time.Duration(e.took)})
+		for i, d := range decisions {
+			if d.Reason == algo.Never {
+				impossible[e.track][i]++
+			}
+		}
 		return err
 	})
 	if interrupted() != nil { // a reader may be waiting for input
@@ -121,7 +134,7 @@ func Run(ctx context.Context, logs []Log, tracks []Track, o Options) (*Result, e
 	for i := range result.Tracks {
 		t := &result.Tracks[i]
 		t.Report = replays[i].Report()
-		t.Demand = demands[i].result()
+		t.Demand, t.Impossible = demands[i].result(), impossible[i]
 	}
 	return result, nil
 }
@@ -174,11 +187,16 @@ func (s *source) next(ctx context.Context) batch {
 func conclude(sources []*source, tracks []Track, o Options) (*Result, error) {
 	r := &Result{Tracks: make([]TrackResult, len(tracks)), WholeSeconds: true}
 	matched := make([]int64, len(tracks))
+	unseen := slices.Clone(o.Named)
+	var taken, unpriced int64
 	var fields []string
 	for _, s := range sources {
 		r.Lines += s.lines
 		r.Bad += s.bad
 		r.Late += s.late
+		taken += s.taken
+		unpriced += s.unpriced
+		unseen = slices.DeleteFunc(unseen, func(f Field) bool { return !slices.Contains(s.unseen, f) })
 		r.WholeSeconds = r.WholeSeconds && !s.fractions
 		r.Durations = r.Durations || s.durations
 		r.Samples = append(r.Samples, s.samples[:min(len(s.samples), o.Samples-len(r.Samples))]...)
@@ -194,25 +212,45 @@ func conclude(sources []*source, tracks []Track, o Options) (*Result, error) {
 			}
 		}
 	}
-	switch good := r.Lines - r.Bad; {
-	case r.Lines == 0:
-		return nil, errors.New("the logs have no lines")
-	case float64(r.Bad) > o.MostBad*float64(r.Lines) || good == 0:
-		return nil, fmt.Errorf("%d of %d lines cannot be read, more than %.3g %%: name the format by -format, or raise -bad; the first are\n  %s",
-			r.Bad, r.Lines, 100*o.MostBad, strings.Join(r.Samples, "\n  "))
+	if err := r.judge(taken, unpriced, unseen, fields, o); err != nil {
+		return nil, err
 	}
 	for i, t := range tracks {
-		if matched[i] > 0 && matched[i] == r.Tracks[i].Missing {
-			return nil, noKey(t, fields)
+		for _, s := range sources {
+			if s.keyless(i) && o.tooMany(s.missing[i], matched[i]) {
+				return nil, noKey(s, t)
+			}
 		}
 	}
-	if slices.Max(matched) == 0 {
+	if taken == 0 {
 		return nil, fmt.Errorf("none of %d records passes the filters, or is on a route with a limit: nothing was tried", r.Lines-r.Bad)
 	}
 	return r, nil
 }
 
-func noKey(t Track, fields []string) error {
-	return fmt.Errorf("no line has the field of the key %q. The log has: %s. Choose one by -key, or name the field that has it by -field %s=FIELD",
-		t.Need, accesslog.List(fields), strings.Split(t.Need, ",")[0])
+func (o *Options) tooMany(n, of int64) bool { return float64(n) > o.MostBad*float64(of) }
+
+// judge finds lines that are unreadable or out of order and are too many, and names of fields that no line has.
+func (r *Result) judge(taken, unpriced int64, unseen []Field, fields []string, o Options) error {
+	switch good := r.Lines - r.Bad; {
+	case r.Lines == 0:
+		return errors.New("the logs have no lines")
+	case len(fields) > 0 && len(unseen) > 0:
+		return fmt.Errorf("no line has %s, which %s names. The log has: %s", unseen[0].Name, unseen[0].Flag, accesslog.List(fields))
+	case o.tooMany(unpriced, r.Lines):
+		return fmt.Errorf("%d of %d records have no cost that can be read, more than %.3g %%: choose its field by -cost, leave the records out by -where, or raise -bad; the first are\n  %s",
+			unpriced, r.Lines, 100*o.MostBad, strings.Join(r.Samples, "\n  "))
+	case o.tooMany(r.Bad, r.Lines) || good == 0:
+		return fmt.Errorf("%d of %d lines cannot be read, more than %.3g %%: name the format by -format, or raise -bad; the first are\n  %s",
+			r.Bad, r.Lines, 100*o.MostBad, strings.Join(r.Samples, "\n  "))
+	case o.tooMany(r.Late, taken):
+		return fmt.Errorf("%d of %d records (%.3g %%) are out of order by more than %v, more than %.3g %%: sort the log, give -window (up to 24h), or raise -bad",
+			r.Late, taken, 100*float64(r.Late)/float64(taken), o.Window, 100*o.MostBad)
+	}
+	return nil
+}
+
+func noKey(s *source, t Track) error {
+	return fmt.Errorf("%s: no line has the field of the key %q. The log has: %s. Choose one by -key, or name the field that has it by -field %s=FIELD",
+		s.log.Name, t.Need, accesslog.List(s.fields), strings.Split(t.Need, ",")[0])
 }

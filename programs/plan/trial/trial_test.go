@@ -106,7 +106,11 @@ func TestClockSteps(t *testing.T) {
 	for i := 500; i < 600; i++ { // the clock of the server was an hour behind
 		events[i].At = events[i].At.Add(-time.Hour)
 	}
-	got, err := trial.Run(t.Context(), []trial.Log{log("log", events)}, []trial.Track{byUser()}, options())
+	o := options()
+	_, err := trial.Run(t.Context(), []trial.Log{log("log", events)}, []trial.Track{byUser()}, o)
+	require.ErrorContains(t, err, "100 of 1000 records (10 %) are out of order by more than 10s")
+	o.MostBad = .1
+	got, err := trial.Run(t.Context(), []trial.Log{log("log", events)}, []trial.Track{byUser()}, o)
 	require.NoError(t, err)
 	require.EqualValues(t, 100, got.Late)
 	require.EqualValues(t, 1000, got.Tracks[0].Requests)
