@@ -45,7 +45,7 @@
 //
 // # Glossary
 //
-//   - Unit: what a limit counts: requests, tokens, bytes. The cost of a request is its units.
+//   - Unit: the counted thing: requests, tokens, bytes. The cost of a request is its units.
 //   - Key: the identity whose units are counted together. One limiter holds many keys.
 //   - Rate and burst: the units that come back in a time, and the most that fit at once.
 //   - Debt: the units that a key has spent and that have not come back. A key without debt

@@ -37,17 +37,17 @@
 // # Looking
 //
 // [Peek] answers as Acquire would, and charges nothing. [About] returns the [Description] of a
-// limit, whose [Unit] is [Requests] or [ConcurrentRequests]. [Walk] finds the limiters beneath one, and [StatsOf] sums what they keep,
-// [Resolve] the one that was chosen for a request. [LeaseFrom] and [LimiterFrom] find what an
-// adapter has acquired.
+// limit, whose [Unit] is [Requests] or [ConcurrentRequests]. [Walk] finds the limiters beneath
+// one, and [StatsOf] sums what they keep; [Resolve] finds the one that was chosen for a request.
+// [LeaseFrom] and [LimiterFrom] find an adapter's lease and limiter.
 //
 // # Writing a limiter
 //
 // A limiter needs Acquire only, and returns [NewLease] or [FillLease] with a [Handle] and a
-// [Releaser], or a [ClientWaiter]. It is a [Peeker] and a [Describer] if it can answer more cheaply,
-// a [Wrapper] or a [Chooser] over others, a [Batcher] if its backend decides several in one step.
-// [Tentative] and [IsTentative] mark a request whose denial is no offence, [WithLease] is for
-// adapters. Package algotest checks what a limiter owes.
+// [Releaser], or a [ClientWaiter]. It is a [Peeker] and a [Describer] if it can answer more
+// cheaply, a [Wrapper] or a [Chooser] over others, a [Batcher] if its backend decides several
+// in one step. [Tentative] and [IsTentative] mark a request whose denial is no offence,
+// [WithLease] is for adapters. Package algotest is the conformance kit.
 //
 // # When not to use it
 //

@@ -103,7 +103,7 @@ func attempt(ctx context.Context, reqs []Request) (lease Lease, wait time.Durati
 	case lease.Reason == Never:
 		err = fmt.Errorf("%w: the cost is more than the limit of %d can admit", ErrCost, lease.Limit)
 	case lease.RetryAfter == Forever && lease.Reason != Overload:
-		err = fmt.Errorf("%w: denied for ever", ErrWait)
+		err = fmt.Errorf("%w: no wait ends this denial", ErrWait)
 	case lease.Reason == Overload:
 		err = fmt.Errorf("%w: denied for overload; adaptive.WithQueue makes a limit in flight wait for a slot", ErrWait)
 	case lease.RetryAfter <= 0:
@@ -162,7 +162,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	case d <= 0:
 		return nil
 	case d == Forever:
-		return fmt.Errorf("%w: denied for ever", ErrWait)
+		return fmt.Errorf("%w: no wait ends this denial", ErrWait)
 	}
 	if err := inTime(ctx, d); err != nil {
 		return err

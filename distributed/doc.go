@@ -39,8 +39,8 @@
 // [Store.Region] makes one limit of several regions, which decide nearby and lease units
 // of a limit far away.
 //
-// A refund gives back the remaining weight of the charge, as a local limiter
-// does: the key keeps the account of its refunds.
+// A refund returns the remaining weight of the charge, as a local limiter does: the key keeps
+// the account of its refunds.
 //
 // A denial that an earlier one proves does not reach Redis: see [WithDenyCache].
 // With [WithBlocks], which is off by default, busy keys are spent from blocks

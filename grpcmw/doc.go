@@ -36,12 +36,12 @@
 // interceptor or handler that sends headers before it fails has the same effect,
 // which this package cannot undo.
 //
-// Of several limits on a call, the first to deny answers. What the limits further out
-// charged stays charged, since the call has arrived; [Limits] charges all or none. But
-// its work was not done: a slot is freed, FailuresOnly counts no failure, and with
-// [WithRefundIf] the charge is given back. An interceptor between them that answers a denial with
-// another error, and does not wrap it, makes it a failure of the handler. On a stream that is charged by message
-// several can deny; then the outermost sends the longest pushback.
+// Of several limits on a call, the first to deny answers. The charges of limits further out
+// stay, because the call has arrived; [Limits] charges all or none. But its work was not done:
+// a slot is freed, FailuresOnly counts no failure, and with [WithRefundIf] the charge is
+// refunded. An interceptor between them that answers a denial with another error, and does not
+// wrap it, makes it a failure of the handler. On a stream that is charged by message several
+// can deny; then the outermost sends the longest pushback.
 //
 // # Streams and clients
 //
@@ -51,10 +51,9 @@
 //
 // # Slots
 //
-// Leases are released in a deferred call, so that panics, exits of the
-// goroutine, cancellations and resets free the slot of an in-flight limiter. It
-// is not freed before the handler returns, because a canceled call goes on
-// working until then. A call that its client gave up stays charged.
+// Leases are released in a deferred call, so that panics, exits of the goroutine, cancellations
+// and resets free the slot of an in-flight limiter. It is not freed before the handler returns,
+// because a canceled call continues until then. A call that its client gave up stays charged.
 //
 // # When not to use it
 //

@@ -1,5 +1,5 @@
-// Package backtest finds limits in recorded traffic: what a limit would have denied, and which
-// limit would have denied nothing.
+// Package backtest finds limits in recorded traffic: the denials of a given limit, and the
+// limit without denials.
 //
 //	report, err := backtest.Run(events, backtest.Config{
 //		Limits: []algo.Spec{{Rate: algo.PerMinute(100), Burst: 20}},
@@ -18,10 +18,11 @@
 // limit that a curve of a window suggests holds for these edges; a service that starts at another
 // instant has other ones, so try several offsets, or add room. A sliding-log has no edges.
 //
-// Do not take it for a forecast: clients that are denied retry or stop, and the recorded ones were
-// not. Refunds are not replayed. Of a log with whole seconds a burst may be too large, since the requests
-// of a second come at one instant, or too small, since two instants nearly a second closer than
-// they seem to be drain less: by up to the units of a second of the rate, either way.
+// It is no forecast: denied clients retry or stop, and the recorded ones were not denied.
+// Refunds are not replayed. Of a log with whole seconds a burst may be too large, since the
+// requests of a second come at one instant, or too small, since two instants nearly a second
+// closer than they seem to be drain less: by up to the units of a second of the rate, either
+// way.
 //
 // Denials are counted exactly for each key, not by a sketch of the heaviest keys: an estimate could not
 // show that a limit denies nothing to a key.

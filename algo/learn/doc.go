@@ -1,4 +1,4 @@
-// Package learn learns the rate that somebody else's API allows, from its answers.
+// Package learn learns the rate limit of another service's API from its answers.
 //
 //	limit := learn.New(algo.PerSecond(10)) // a guess; it rises and falls from there
 //	client := &http.Client{Transport: client.Transport(nil, limit, keyfunc.Global())}
@@ -9,11 +9,11 @@
 // for more; a statement that a denial contradicts is only an upper bound for a while.
 //
 // A search for more costs a denial and the wait that follows. It is repeated each 10 s to 60 s:
-// the rarer, the longer the waits and the more calls were denied, so that in the long run denials
-// are about 1 % of the calls and waits about 5 % of the time. So 5 % to 10 % of a bucket are lost
-// to a server that asks for one or two seconds where milliseconds would do: searches that are S
-// apart, each with a wait W, use at most S/(S+W) of the time. A limit that is ten times as high is
-// found within about a minute.
+// the rarer, the longer the waits and the more calls were denied, so that in the long run
+// denials are about 1 % of the calls and waits about 5 % of the time. So a server that asks for
+// one or two seconds where milliseconds suffice costs 5 % to 10 % of its limit: searches S
+// apart, each with a wait W, use at most S/(S+W) of the time. A tenfold limit is found within
+// about a minute.
 //
 // # When not to use it
 //
@@ -23,6 +23,6 @@
 // your own service see package adaptive.
 //
 // The method is additive-multiplicative, as in TCP (RFC 5681), with two changes: the rate falls
-// to what the server has accepted in the last seconds in place of a fixed part, and it rises only
-// after a pause that grows with the cost of the last search. No answer more than doubles it.
+// to the accepted rate of the last seconds and not by a fixed part, and it rises only after a
+// pause that grows with the cost of the last search. No answer more than doubles it.
 package learn

@@ -16,6 +16,6 @@
 // use differs; [Changes] names those limits. A limit in use that is missing in the file is a
 // mistake, so that no limit is off by a typing error.
 //
-// The package reads files and knows no network. Limits on Redis that change in all instances
-// at once are those of package distributed/rules.
+// The package reads files and knows no network. Package distributed/rules has limits on Redis
+// that change in all instances at once.
 package reload

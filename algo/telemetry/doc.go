@@ -14,8 +14,8 @@
 // An adapter without an observer neither reads the clock nor makes an event. With
 // an observer it reads the clock twice, hashes the key, and allocates nothing.
 //
-// Events have no keys, only hashes that are meaningless outside the process:
-// addresses and user names belong neither in a log nor on a label.
+// Events have no keys, only hashes that are meaningless outside the process: addresses and user
+// names do not belong in logs or labels.
 //
 // Do not use it for accounting: events come before the handler runs, without its
 // outcome, refunds and settled costs. Do not make decisions in an observer; that

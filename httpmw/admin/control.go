@@ -132,7 +132,7 @@ func (c *Controlled) Refund(ctx context.Context, key string, n int64) (units int
 	}:
 		return l.Refund(ctx, key, n)
 	}
-	return 0, fmt.Errorf("admin: %T gives back the units of leases only: %w", c.limiter, errors.ErrUnsupported)
+	return 0, fmt.Errorf("admin: %T refunds only units of leases: %w", c.limiter, errors.ErrUnsupported)
 }
 
 // Adjust gives key another limit until t.Until, at most 365 days from now; the zero t takes it away.

@@ -9,15 +9,16 @@
 //
 // # Content
 //
-// Each policy with its limit, and its admitted, delayed, shadowed (admitted on
-// trial) and denied requests in each second of the last five minutes; the keys that
-// were limited most, by hash, and apart those that a limit on trial would deny; the remaining quota of one key; the state of adaptive
-// limiters ([WithAdaptive]), with the heaviest tenants of an overload if they have fair
-// shares; the state of stores on Redis ([WithStore]); and the last decisions with the
-// fields that were sent. Beside each action the page says where it holds. The page needs no network but the way to this handler.
+// Each policy with its limit, and its admitted, delayed, shadowed (admitted on trial) and
+// denied requests in each second of the last five minutes; the keys that were limited most, by
+// hash, and apart those that a limit on trial would deny; the remaining quota of one key; the
+// state of adaptive limiters ([WithAdaptive]), with the heaviest tenants of an overload if they
+// have fair shares; the state of stores on Redis ([WithStore]); and the last decisions with the
+// fields that were sent. Beside each action the page says where it holds. The page loads
+// nothing from other hosts.
 //
-// It shows only this process. A service of several instances has as many
-// pages; metrics add up, pages do not.
+// It shows only this process: each instance of a service has its own page. Use metrics for
+// sums.
 //
 // # Access control
 //
@@ -27,11 +28,9 @@
 // unblocking it, raising or lowering its limit, switching a limit off) are denied until
 // [WithAuthorize] permits them, and are logged.
 //
-// An action is a POST with the header X-Sluice-Admin, which no page of another
-// origin can send, and which net/http's CrossOriginProtection would refuse
-// besides. Nothing that is shown can become markup: the page has no inline
-// script or style, its Content-Security-Policy allows none, and all text is set
-// as text.
+// An action is a POST with the header X-Sluice-Admin, which no page of another origin can send.
+// No shown text can become markup: the page has no inline script or style, its
+// Content-Security-Policy allows none, and all text is set as text.
 //
 // An action names its key in one of three ways: by the hash that the page and the log
 // show, by the operators' name for the caller ([WithIdentity]), or in the form that the
@@ -45,11 +44,11 @@
 // The table of a limit that is full names the prefixes that a tenth of the newest keys share, never
 // a whole key. A limit that denies nothing, on trial or for lack of a rule, is marked.
 //
-// The function of WithAuthorize decides alone. A function that checks the peer's
-// address has to check the Host as well: a web site can point a name of its own
-// at this machine, and then has the same origin as the page.
+// Only the function of WithAuthorize decides. If it checks the peer's address, it must check
+// the Host too: a web site can point a name of its own at this machine, and then has the same
+// origin as the page.
 //
-// # Where
+// # Mounting
 //
 // On an address of its own, or under a path of any mux; the path must end in a
 // slash, all URLs of the page are relative to it:
@@ -58,8 +57,8 @@
 //
 // # API
 //
-// GET api/state is what the page shows; it may change with the page. The actions are POST with a
-// JSON object; policy names the limit, and key, who (a list) or hash the key as above:
+// GET api/state returns the data of the page, and may change with it. The actions are POST with
+// a JSON object; policy names the limit, and key, who (a list) or hash the key as above:
 //
 //	api/why      the answer that a request would get now, and why; without policy, of all limits
 //	api/reset    forget the debt of the key, and lift a block

@@ -10,7 +10,7 @@ import (
 var (
 	Trial = &Once{Line: Line{
 		Code:    "algo.trial_unobserved",
-		Message: "algo: a limit is on trial without an observer, so nothing shows what it would deny",
+		Message: "algo: a limit is on trial without an observer, so its denials are not reported",
 		Do:      "give the middleware or interceptor WithObserver, or put the limit in force",
 	}}
 	UnknownPolicy = &Once{Line: Line{

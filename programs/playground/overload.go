@@ -56,7 +56,7 @@ func (o order) check() error {
 		return fmt.Errorf("load is %d, want %d to %d", o.Load, leastLoad, mostLoad)
 	}
 	if _, ok := strategyNamed(o.Strategy); !ok {
-		return errors.New("strategy is none that exists")
+		return errors.New("strategy: unknown name")
 	}
 	return nil
 }

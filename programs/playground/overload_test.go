@@ -51,7 +51,7 @@ func TestOrdersAreChecked(t *testing.T) {
 	o := p.overload
 	require.ErrorContains(t, o.obey(order{true, "none", mostLoad + 1}), "load is 501")
 	require.ErrorContains(t, o.obey(order{true, "none", 0}), "load is 0")
-	require.ErrorContains(t, o.obey(order{true, "magic", 100}), "strategy is none that exists")
+	require.ErrorContains(t, o.obey(order{true, "magic", 100}), "strategy: unknown name")
 	require.Nil(t, o.stop)
 }
 

@@ -158,11 +158,11 @@ func TestSettings(t *testing.T) {
 	}
 	good := preset("burst")
 	for want, change := range map[string]func(*settings){
-		"load is none":   func(s *settings) { s.Load = "<script>" },
-		"rate is 0":      func(s *settings) { s.Rate = 0 },
-		"users is 201":   func(s *settings) { s.Users = 201 },
-		"limit is -1":    func(s *settings) { s.Limit = -1 },
-		"burst is 10000": func(s *settings) { s.Burst = 10000 },
+		"load: unknown name": func(s *settings) { s.Load = "<script>" },
+		"rate is 0":          func(s *settings) { s.Rate = 0 },
+		"users is 201":       func(s *settings) { s.Users = 201 },
+		"limit is -1":        func(s *settings) { s.Limit = -1 },
+		"burst is 10000":     func(s *settings) { s.Burst = 10000 },
 	} {
 		bad := good
 		change(&bad)

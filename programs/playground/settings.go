@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // settings are the parameters of the algorithms, from the page.
 type settings struct {
@@ -23,7 +26,7 @@ const (
 // check names the first field that is out of range. Text from a client is not repeated.
 func (s settings) check() error {
 	if _, ok := loadNamed(s.Load); !ok {
-		return fmt.Errorf("load is none that exists")
+		return errors.New("load: unknown name")
 	}
 	for _, f := range []struct {
 		name        string

@@ -45,10 +45,11 @@
 // ratelimit.queue.duration is the duration of decisions: in the queue of an in-flight limit, on
 // the way to Redis, sleeping out a Delay. ratelimit.fallback counts local decisions because the
 // shared store was unavailable. The gauges of active requests show the limiters given to
-// [Metrics.InFlight], those of tenants the ones given to [Metrics.Tenants], the others those
-// given to [Metrics.Limits]. ratelimit.limit.off is 1 while a limit denies nothing, because it is
-// switched off or on trial, otherwise 0. A limiter without a limit, or without keys in this process, has no
-// such of the other gauges; those that are learned are of limits that learn (package algo/learn), of all keys together.
+// [Metrics.InFlight], the tenants' gauges the ones given to [Metrics.Tenants], the others those
+// given to [Metrics.Limits]. ratelimit.limit.off is 1 while a limit denies nothing, because it
+// is switched off or on trial, otherwise 0. A limiter without a limit, or without keys in this
+// process, has no such of the other gauges; those that are learned are of limits that learn
+// (package algo/learn), of all keys together.
 //
 // Except for [Metrics.Tenants], neither keys nor methods are labels. At most 64 policies ([MaxPolicies]) are
 // counted separately, with at most 44 series of ratelimit.requests each, and
