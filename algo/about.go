@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-go/sluice/internal/decide"
 )
 
+// Unit is what a limit counts.
 type Unit uint8
 
 // The units, named as in the RateLimit-Policy header field.

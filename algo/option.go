@@ -96,9 +96,9 @@ func DenyNew() Option {
 // hand. Every constructor takes it. The text form omits it, and a change of the limit keeps it.
 //
 // now must be safe for concurrent use and fast, and must not call the limiter or panic. [time.Time.Sub]
-// computes elapsed time, by monotonic readings if there are any. A step back counts as no time, so that no
-// second is spent twice; a step forward of more than a year counts as a year. The clock counts for 4.5 years
-// from the constructor's call. Decisions take longer with it.
+// computes elapsed time, by monotonic readings if there are any. A reading before the latest one counts as the
+// latest, so that no second is spent twice; a step forward of more than a year counts as a year. The clock
+// counts for 4.5 years from the constructor's call. Decisions take longer with it.
 //
 // [Wait], [WaitAll], [Sleep] and the adapters that wait sleep in real time, and ask again at least once a
 // second until admitted. testing/synctest needs no option.

@@ -6,16 +6,16 @@
 //	}
 //	search, err := limits.Limiter("search")
 //
-// The file has a limit for each name, as text or as an object, see [algo.Spec]:
+// The file maps names to limits, as text or as objects, see [algo.Spec]:
 //
 //	{"search": "100/min burst 20", "login": {"rate": "5/min", "algorithm": "sliding-window"}}
 //
-// A changed file is in force within two seconds, as a whole or not at all: with a mistake in it
-// all limits stay as they are, and the log has a line for each version of the file. Keys keep their
-// debt, as with [algo.Spec.Apply], unless the algorithm or another option that cannot be changed in
-// use differs; [Changes] names those limits. A limit in use that is missing in the file is a
-// mistake, so that no limit is off by a typing error.
+// A changed file takes effect within two seconds, as a whole or not at all: a mistake leaves all
+// limits unchanged and logs a line for each version of the file. Keys keep their debt, as with
+// [algo.Spec.Apply], unless the algorithm or another option that cannot be changed in use differs;
+// [Changes] names those limits. A file without a limit in use is a mistake, so that no typing error
+// removes a limit.
 //
-// The package reads files and knows no network. Limits on Redis that change in all instances
-// at once are those of package distributed/rules.
+// The package reads only files. To change limits on Redis in all instances at once use package
+// distributed/rules.
 package reload
