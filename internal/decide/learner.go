@@ -46,11 +46,11 @@ const (
 	leastRate = 1. / 60
 )
 
-// Learner is what is known of one limit of a server. Times are since any origin.
+// Learner learns one limit of a server. Times are since any origin.
 //
-// A denial says that the rate was too high. What it should have been follows from what the
-// server has accepted in the last seconds, waits included; or if the rate was rising, from how far
-// it had come. That rate is then held for a while, and rises again.
+// A denial shows that the rate was too high. The right rate follows from what the server has
+// accepted in the last seconds, waits included, or, if the rate was rising, from its overshoot. The
+// learner holds that rate for a while, then raises it again.
 type Learner struct {
 	rate  float64       // units a second
 	next  time.Duration // when the next call may start
