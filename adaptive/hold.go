@@ -26,7 +26,7 @@ const (
 	leavesBelow  = 0.12         // share of denied arrivals at which a limit ends: .85x after an overload
 	collapsed    = 0.08         // of the rate of ends, at which nothing that is in flight will end soon: cache hits
 	natureGrows  = 1.4          // of a limit, while work is slow by nature
-	slowGrows    = 1.5          // of the work in flight then, and of its time
+	slowGrows    = 1.5          // growth of slow work, in flight or in time, that is tolerated
 	slowFalls    = 0.5          // of the time before a limit, that slow work takes within it
 	leastTrust   = int64(60e9)  // ns, for which work is believed to be slow by nature: half of 2 s
 	mostTrust    = int64(300e9) // ns, as it doubles each time that a limit shows it again

@@ -19,12 +19,12 @@ import (
 //     of the target ([WithTarget]) of work. So a class loses nothing while its demand and that of
 //     the classes above fit the capacity.
 //   - Slots in flight cannot be lent. A queue ([WithQueue]) serves the highest class first. A limit
-//     that binds without overload too, such as [Fixed], needs one. Otherwise [Default] reserves
-//     slots for a class that lacks some: so many that about 1 in 250 of its requests finds none, at
-//     most a quarter of the limit (or five if that is more, up to half of it). They stay reserved
-//     until the class has sent nothing under overload for 30 seconds. While more is in flight than
-//     a lowered limit, and new work would still be in time, every second slot that ends goes to a
-//     class that asks, highest first, except the lowest.
+//     that binds without overload too, such as [Fixed], needs one. Without a queue [Default]
+//     reserves slots for a class that lacks some: so many that about 1 in 250 of its requests finds
+//     none, at most a quarter of the limit (or five if that is more, up to half of it). They stay
+//     reserved until the class has sent nothing under overload for 30 seconds. While more is in
+//     flight than a lowered limit, and new work would still be in time, every second slot that ends
+//     goes to a class that asks, highest first, except the lowest.
 //
 // Without overload, which ends a second after the last denial, no request is denied. Within a class
 // all users are alike: see [WithFairShares].
@@ -168,7 +168,7 @@ func (o *order) lacked(a *arrival, limit int64) {
 
 func mostKept(limit int64) int64 { return max(limit/4, min(limit/2, keepFew)) }
 
-// found reserves fewer slots for the rank of a request that found its own.
+// found reserves fewer slots for the rank of a request that found its own, and notes when.
 func (o *order) found(a *arrival) {
 	if kept := o.kept[a.rank].Load(); kept > 0 {
 		o.kept[a.rank].Add(-min(a.n, kept))

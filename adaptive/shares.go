@@ -161,7 +161,7 @@ func usableWeight(w float64) float64 {
 
 const minWeight, maxWeightOfTenant = 1e-3, 1e3
 
-// finished charges the service of n units that took took instead of the expected one.
+// finished charges the service of n units, which lasted for took, instead of the expected one.
 func (s *shares) finished(tenant string, n, at, took int64, c charge) {
 	service := serviceOf(took, n)
 	by := 0.0

@@ -44,7 +44,7 @@ func (f *failuresOnly) About() algo.Description {
 	return d
 }
 
-// Acquire peeks whether n units fit; Release charges them.
+// Acquire peeks whether n units fit; Release charges them if the work fails.
 func (f *failuresOnly) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
 	if n < 0 {
 		return algo.Lease{}, fmt.Errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)

@@ -130,7 +130,7 @@ func (c *ColorLimit) Charge(s *ColorState, _, n, _ int64) Charge {
 	return Charge{N: n, At: s.last, A: int64(s.color), B: n}
 }
 
-// MaxRefund is 0: a refund depends only on the refill since its own charge.
+// MaxRefund returns 0: a refund depends only on the refill since its own charge.
 func (c *ColorLimit) MaxRefund(Charge, int64) int64 { return 0 }
 
 // Refund gives n units of ch back to the charged buckets, at most the charge's remaining weight:
@@ -200,7 +200,7 @@ func (c *ColorLimit) Reset(s *ColorState, now int64) *ColorState {
 	return s
 }
 
-// Plausible is true: the parameters of a marker do not change.
+// Plausible returns true: the parameters of a marker do not change.
 func (c *ColorLimit) Plausible(*ColorState, int64) bool { return true }
 
 // Clamp changes nothing.

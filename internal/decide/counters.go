@@ -65,7 +65,7 @@ type counting struct {
 	window slidingWindow[Counters] // that contains this
 }
 
-// Limit is the quota.
+// Limit returns the quota.
 func (c *counting) Limit() int64 { return c.quota }
 
 // Answer charges n units if they fit.
@@ -89,7 +89,7 @@ func (c *counting) Charge(s *Counters, now, n, _ int64) Charge {
 	return Charge{N: n, At: max(now, c.latest(s)), A: n, B: c.generation}
 }
 
-// MaxRefund is 0: charges do not move.
+// MaxRefund returns 0: charges do not move.
 func (c *counting) MaxRefund(Charge, int64) int64 { return 0 }
 
 // Refund gives n units of a charge back, as far as their cell still holds them. The

@@ -49,7 +49,7 @@ func NewFixedWindow(r Rate, reference int64, spread bool) (*FixedWindow, error) 
 	return f, nil
 }
 
-// Limit is the quota.
+// Limit returns the quota.
 func (f *FixedWindow) Limit() int64 { return f.quota }
 
 // Phase returns how much earlier a key's windows begin, by its hash: one of 1024 values, so that
@@ -195,7 +195,7 @@ func (f *FixedWindow) Charge(_, now, n, _ int64) Charge {
 	return Charge{N: n, At: now, A: f.word(f.end(now), 0)}
 }
 
-// MaxRefund is 0: windows do not move.
+// MaxRefund returns 0: windows do not move.
 func (f *FixedWindow) MaxRefund(Charge, int64) int64 { return 0 }
 
 // Refund gives n units of c back while their window lasts: later they could be spent twice. It

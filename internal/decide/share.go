@@ -87,7 +87,7 @@ func (c *Share) paidBy(ch Charge, n int64) (own, common int64) {
 	return min(parts, ch.A), max(parts-ch.A, 0)
 }
 
-// MaxRefund is 0: a refund depends only on the refill since its own charge.
+// MaxRefund returns 0: a refund depends only on the refill since its own charge.
 func (c *Share) MaxRefund(Charge, int64) int64 { return 0 }
 
 // Refund gives n units of ch back, first to the common bucket and then to the child's. Each gets at
@@ -130,7 +130,7 @@ func (c *Share) Reset(s *SharesState, now int64) *SharesState {
 	return s
 }
 
-// Plausible is true: the parameters do not change.
+// Plausible returns true: the parameters do not change.
 func (c *Share) Plausible(*SharesState, int64) bool { return true }
 
 // Clamp changes nothing.

@@ -22,7 +22,7 @@ type slidingWindow[S any] interface {
 	Limit() int64
 }
 
-// answerSliding is Answer of every sliding window. If s has a later instant than reading, it
+// answerSliding implements Answer of every sliding window. If s has a later instant than reading, it
 // decides at that one.
 func answerSliding[S any](p slidingWindow[S], s *S, reading, n int64) (a Answer, q Quota) {
 	p.adopt(s, reading)
@@ -49,7 +49,7 @@ func answerSliding[S any](p slidingWindow[S], s *S, reading, n int64) (a Answer,
 	return a, q
 }
 
-// peekSliding is Peek of every sliding window.
+// peekSliding implements Peek of every sliding window.
 func peekSliding[S any](p slidingWindow[S], s *S, now, n int64) (Answer, Quota) {
 	p.adopt(s, now)
 	if n <= p.Limit()-p.used(s, max(now, p.latest(s))) {
@@ -58,7 +58,7 @@ func peekSliding[S any](p slidingWindow[S], s *S, now, n int64) (Answer, Quota) 
 	return answerSliding(p, s, now, n)
 }
 
-// admitSliding is Admit of every sliding window.
+// admitSliding implements Admit of every sliding window.
 func admitSliding[S any](p slidingWindow[S], s *S, now, n int64) bool {
 	if n == 0 {
 		return true
@@ -72,7 +72,7 @@ func admitSliding[S any](p slidingWindow[S], s *S, now, n int64) bool {
 	return true
 }
 
-// refundSliding is Refund of every sliding window. It takes units from the instant of c first, and
+// refundSliding implements Refund of every sliding window. It takes units from the instant of c first, and
 // from later charges only in the same cell: anything else, or units that have passed, belongs to
 // other charges.
 func refundSliding[S any](p slidingWindow[S], s *S, c Charge, now, n int64) int64 {

@@ -27,7 +27,7 @@ func NewSlidingLog(r Rate) (*SlidingLog, error) {
 	return &SlidingLog{quota: r.Count, period: period, wide: period >= 1<<32, shift: r.shift}, nil
 }
 
-// Limit is the quota.
+// Limit returns the quota.
 func (p *SlidingLog) Limit() int64 { return p.quota }
 
 // Answer charges n units if they fit.
@@ -51,7 +51,7 @@ func (p *SlidingLog) Charge(s *Timestamps, now, n, _ int64) Charge {
 	return Charge{N: n, At: max(now, p.latest(s)), A: n}
 }
 
-// MaxRefund is 0: charges do not move.
+// MaxRefund returns 0: charges do not move.
 func (p *SlidingLog) MaxRefund(Charge, int64) int64 { return 0 }
 
 // Refund gives n units of c back, as far as they still weigh. The second result
@@ -72,7 +72,7 @@ func (p *SlidingLog) ForceCharge(s *Timestamps, _ Charge, now, n int64) (*Timest
 	return s, cut
 }
 
-// Plausible is true: the entries of a log hold under every rate.
+// Plausible returns true: the entries of a log hold under every rate.
 func (p *SlidingLog) Plausible(*Timestamps, int64) bool { return true }
 
 // Clamp changes nothing.

@@ -208,7 +208,7 @@ func (p *Warmup) Charge(s *WarmupState, now, n, delay int64) Charge {
 	return Charge{N: n, At: start, A: cost, B: n<<32 | min(ratioUp(1<<31, s.taken, cost), math.MaxUint32)}
 }
 
-// MaxRefund is 0: a refund counts from the start of its own charge only.
+// MaxRefund returns 0: a refund counts from the start of its own charge only.
 func (p *Warmup) MaxRefund(Charge, int64) int64 { return 0 }
 
 // Refund gives n permits of c back, at most their remaining weight: a charge begins to drain when
@@ -263,7 +263,7 @@ func (p *Warmup) ForceCharge(s *WarmupState, c Charge, now, n int64) (*WarmupSta
 	return s, false
 }
 
-// Plausible is true: as in Guava, debts stay under every rate.
+// Plausible returns true: as in Guava, debts stay under every rate.
 func (p *Warmup) Plausible(*WarmupState, int64) bool { return true }
 
 // Clamp changes nothing.

@@ -190,9 +190,9 @@ func (g *segment[V]) takeFrom(first uint64, expiredBefore int64) int {
 // spender is a value that counts its units.
 type spender interface{ Spent() int64 }
 
-// evict is take where no slot has expired. In the two groups it takes the slot of the key that has
-// spent least, if the values record the spending; otherwise, and among equal keys, the slot of the
-// key that would expire first. It returns -1 in the rare case that this slot is in use.
+// evict is take for the case that no slot has expired. It takes the slot of the key in both groups
+// that has spent least, if the values record the spending; otherwise, and among equal keys, the
+// slot of the key that would expire first. It returns -1 in the rare case that this slot is in use.
 func (g *segment[V]) evict(id uint64) int {
 	at, least, first := -1, int64(math.MaxInt64), int64(locked)
 	a, b := g.candidates(id)
