@@ -8,10 +8,10 @@ import (
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
-// WithClock makes a limiter and its strategy read the time from now, in place of the system's
-// clock: the clock of a test; see [algo.Clock]. Waits in a queue, deadlines of contexts, the
-// scheduler and processor time stay real, so under [Default] and [RunQueue] a clock that stands
-// still means that nothing is learned. [PerKey] and package throttle do not take it.
+// WithClock makes a limiter and its strategy read the time from now, such as the clock of a test;
+// see [algo.Clock]. Waits in a queue, deadlines of contexts, the scheduler and processor time stay
+// real, so [Default] and [RunQueue] learn nothing while now stands still. [PerKey] and package
+// throttle do not take it.
 func WithClock(now func() time.Time) Option {
 	if now == nil {
 		panic("adaptive: WithClock needs a function")
@@ -19,7 +19,7 @@ func WithClock(now func() time.Time) Option {
 	return wiring.With("WithClock", now)
 }
 
-// clocked is a machine with another clock, which goes on from the present of the machine.
+// clocked is a machine with another clock, which continues from the machine's current time.
 type clocked struct {
 	machine.Machine
 	began int64
@@ -28,7 +28,7 @@ type clocked struct {
 
 func (c *clocked) Now() int64 { return c.began + int64(keystore.ToDuration(c.clock.Now())) }
 
-// followClock puts the limiter and its strategies on the clock that now reads.
+// followClock makes the limiter and its strategies read the time from now.
 func (l *Limiter) followClock(now func() time.Time) {
 	l.machine = &clocked{l.machine, l.machine.Now(), keystore.StartClock(now)}
 	for _, s := range l.clocked {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// late reports whether a request is denied because it is expected to end after the deadline
-// of ctx.
+// late reports whether the request must be denied because it is likely to end after ctx's deadline.
 func (l *Limiter) late(ctx context.Context, n int64) (bool, error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -18,8 +17,8 @@ func (l *Limiter) late(ctx context.Context, n int64) (bool, error) {
 	return false, ctx.Err()
 }
 
-// trial reports whether a late request is begun nevertheless: one, a second after another
-// was denied. The expectation may be too long, and only work that is begun can correct it.
+// trial admits one late request a second after another was denied. The estimate may be too long,
+// and only work that runs can correct it.
 func (d *durations) trial(at int64) bool {
 	since := d.lateSince.Load()
 	if since == 0 {
@@ -29,8 +28,8 @@ func (d *durations) trial(at int64) bool {
 	return at-since >= int64(time.Second) && d.lateSince.CompareAndSwap(since, 0)
 }
 
-// expected is the least time that n units are likely to take: the duration of
-// recent fast ones, after the wait in the queue if there is one.
+// expected returns the shortest time that n units are likely to take: the wait in the queue, if
+// there is one, and the duration of recent fast requests.
 func (l *Limiter) expected(n int64) time.Duration {
 	fastest := time.Duration(l.fastest.Load())
 	if l.queue == nil {
@@ -44,11 +43,11 @@ func (l *Limiter) expected(n int64) time.Duration {
 	return fastest + retryEstimate(mean, inFlight, lacking)
 }
 
-// unknownRetry is the retry estimate until work has completed.
+// unknownRetry is the retry estimate until the first work completes.
 const unknownRetry = time.Second
 
-// retryEstimate is the expected time until units of inFlight have ended, when each
-// takes mean nanoseconds: by Little's law they end at the rate inFlight/mean.
+// retryEstimate returns when units of inFlight are likely to have ended, if each takes mean
+// nanoseconds: by Little's law, inFlight/mean units end per nanosecond.
 func retryEstimate(mean, inFlight, units int64) time.Duration {
 	if mean == 0 {
 		return unknownRetry

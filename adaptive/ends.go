@@ -9,17 +9,17 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// counts is what happened to requests in some time.
+// counts sums up a span of time.
 type counts struct {
 	began, turned float64 // arrivals with a slot, and without one
-	ended         float64 // work, but for refusals
+	ended         float64 // work, without refusals
 	good          float64 // successes of work that began within the last limit
 	aged          float64 // work that took standingSpan or more
 	left, waited  float64 // work whose client had probably left, and the sum of its times, s
 	fit           fit
 }
 
-// counters are counts since they were last drained. Every request writes them.
+// counters collects counts until they are drained. Every request writes them.
 type counters struct {
 	began, turned, ended, good, aged, left, waited atomic.Int64
 
@@ -40,16 +40,16 @@ func (c *counters) drain() counts {
 const standingSpan = window.LowestSpan
 
 const (
-	rateEnds   = 20   // ends that make a rate, a mean or a slope
+	rateEnds   = 20   // least ends for a rate, a mean or a slope
 	rateMemory = 0.1  // s, of the rate of ends
 	slowMemory = 1.0  // s, of the slow rate
-	longMemory = 3.0  // s, of the work in flight: it grows if it exceeds that by half
+	longMemory = 3.0  // s, of the work in flight; 1.5 times that mean is growth
 	fitMemory  = 1.5  // s, or three mean times: the span of a generation of samples
 	leftFew    = 8    // clients that left, too few to say how long the others wait
 	leftShare  = 0.05 // of the ends, from which clients leave too often: clients of .3 s
 )
 
-// pace is how work ends. It forgets everything within seconds.
+// pace measures how work ends. It forgets everything within seconds.
 type pace struct {
 	target       float64 // s
 	rate, slow   float64 // ends per second, over rateMemory and slowMemory
@@ -57,20 +57,20 @@ type pace struct {
 	aged         float64 // ends of standing work per second
 	left, waited float64 // as in counts, over slowMemory
 	fit          fit     // both generations
-	generations  [2]fit  // the present one and the last
-	turned       int64   // instant at which the present one began
+	generations  [2]fit  // the current one and the last
+	turned       int64   // instant at which the current one began
 	updated      int64
 	lastEnd      int64 // instant
 	few          int64 // last instant at which few were in flight, without a limit
-	lastTimed    int64 // instant of the last end whose time says something
+	lastTimed    int64 // instant of the last end with a meaningful time
 	woke         int64 // instant of the first end after a silence
 
 	typical atomic.Int64 // mean time of work, microseconds; 0: unknown
 	old     atomic.Bool  // most work that ends has waited for standingSpan: it is a queue
 }
 
-// end takes in the end of work that began with n in flight. Work that began before since says nothing
-// about the limit in force, and refusals nothing at all.
+// end counts work that began with n in flight. Work from before since does not show the effect of the
+// limit in force; a refusal shows nothing.
 func (p *pace) end(c *counters, n int64, s Sample, since, patience int64) {
 	rtt := int64(s.RTT)
 	if rtt > standingSpan {
@@ -92,14 +92,14 @@ func (p *pace) end(c *counters, n int64, s Sample, since, patience int64) {
 	case !good && us >= typical && (!s.Outcome.Timed() && rtt >= patience || float64(rtt) > p.target*1e9):
 		c.left.Add(1)
 		c.waited.Add(us)
-	case !s.Outcome.Timed(): // a stream, or a slow client: its time says nothing
-	case fresh && c.sampling.TryLock(): // of two that end at once, one is enough
+	case !s.Outcome.Timed(): // a stream, or a slow client: its time means nothing
+	case fresh && c.sampling.TryLock(): // if two end at once, one sample suffices
 		c.fit.add(sample(float64(n), float64(us)/1e6))
 		c.sampling.Unlock()
 	}
 }
 
-// update takes in the time until at.
+// update averages the counts c and the n in flight over the time until at.
 func (p *pace) update(at int64, c counts, n float64) {
 	dt := float64(max(at-p.updated, 1)) / 1e9
 	p.updated = at
@@ -134,13 +134,13 @@ func (p *pace) update(at int64, c counts, n float64) {
 	}
 }
 
-// forget drops the samples of the time of work.
+// forget drops all samples of the time of work.
 func (p *pace) forget() { p.fit, p.generations = fit{}, [2]fit{} }
 
 // takes returns how long work took on average in the last second, by Little's law, s.
 func (p *pace) takes() float64 { return p.slowN / max(p.slow, 1e-9) }
 
-// lasts returns the mean time of work, of clients that left too, s; 0: unknown.
+// lasts returns the mean time of work in s, including that of clients that left; 0: unknown.
 func (p *pace) lasts() float64 {
 	if all := p.fit.one + p.left; all > 1 {
 		return (p.fit.t + p.waited) / all
@@ -151,16 +151,16 @@ func (p *pace) lasts() float64 {
 // serves returns the ends per second without clients that left, at least half of all.
 func (p *pace) serves() float64 { return max(p.slow-p.left, p.slow/2) }
 
-// leaves reports whether many clients leave before their work is done.
+// leaves reports whether many clients leave before their work ends.
 func (p *pace) leaves() bool { return p.left > leftFew && p.left > (p.left+p.slow)*leftShare }
 
-// silent reports whether nothing has ended for long, measured by the ends of the last second.
+// silent reports whether nothing has ended for longer than the rate of the last second explains.
 func (p *pace) silent(at int64) bool {
 	return float64(at-p.lastEnd)/1e9 > max(rateMemory, 3/max(p.slow, 1e-9))
 }
 
-// hangs reports whether many are in flight, and nothing has ended, for the target and twice the mean
-// time of work.
+// hangs reports whether many are in flight and nothing has ended for target plus twice the mean time
+// of work.
 func (p *pace) hangs(at int64, target float64) bool {
 	return float64(at-max(p.lastEnd, p.few))/1e9 > max(target, 2*p.fit.mean())
 }

@@ -26,9 +26,8 @@ type Explanation struct {
 type State struct {
 	Name  string // "bbr", "gradient2", ...; the Go type of other implementations
 	Limit int    // current limit; 2147483647: no limit
-	// Overloaded is true while the strategy lowers the limit because of overload,
-	// and Cause names the signal or the symptom. For [WithHook]
-	// it says why a limit has ended.
+	// Overloaded is true while the strategy lowers the limit because of overload, and Cause names the
+	// signal or the symptom; for [WithHook], why a limit ended.
 	Overloaded bool
 	Cause      string
 	// Signal is the name of the signal that the strategy follows, if any, and
@@ -50,7 +49,7 @@ type Estimate struct {
 	LastDrop time.Duration // since the last denial in an overload; 0: none
 }
 
-// String is the estimate in a few words.
+// String summarizes the estimate in a few words.
 func (e Estimate) String() string {
 	s := "no estimate yet"
 	if e.MinRT > 0 && e.MaxPass > 0 {
@@ -76,7 +75,7 @@ type Denials struct {
 	Never     uint64 // cost above the largest possible limit
 }
 
-// String is one line, such as "17 latency, 3 deadline"; "none" without denials.
+// String returns one line, such as "17 latency, 3 deadline"; "none" without denials.
 func (d Denials) String() string {
 	var parts []string
 	for _, c := range []struct {
@@ -141,8 +140,8 @@ func (q *runQueue) State() State {
 	return s
 }
 
-// String is one line for a log: the limit, the units in flight, the denials by cause, and the
-// state of each strategy.
+// String returns one line for a log: the limit, the units in flight, the denials by cause and each
+// strategy's state.
 func (e Explanation) String() string {
 	var b strings.Builder
 	if e.Limit < noLimit {
@@ -163,7 +162,7 @@ func (e Explanation) String() string {
 	return b.String()
 }
 
-// String is the state in a few words.
+// String summarizes the state in a few words.
 func (s State) String() string {
 	var b strings.Builder
 	if s.Limit < noLimit {
@@ -211,16 +210,15 @@ func (s *sojourn) State() State {
 	return st
 }
 
-// Tenants returns the n tenants that asked for the most service in the present overload, or
-// in one that ended less than a minute ago, largest first. What was asked for counts less
-// with time, half after seven seconds. The list is empty without [WithFairShares] and
-// without overload. It allocates.
+// Tenants returns the n tenants that asked for the most service in the current overload, or in one
+// that ended less than a minute ago, largest first. Older demand counts less: half after seven
+// seconds. The list is empty without [WithFairShares] and without overload. It allocates.
 //
-// The figures are estimates (Space-Saving: Metwally, Agrawal, El Abbadi, ICDT 2005). A
-// tenant that asks for more than a 16th of everything is found, one that asks for less than
-// a 1000th is not. Among more than 32 tenants Asked and Served are too small by at most a
-// 32nd. Two kinds of requests are not counted: those denied because of their deadline, and
-// those decided at the same instant as another one.
+// The figures are estimates (Space-Saving: Metwally, Agrawal, El Abbadi, ICDT 2005). A tenant that
+// asks for more than a 16th of everything is found, one that asks for less than a 1000th is not.
+// Among more than 32 tenants Asked and Served are too small by at most a 32nd. Two kinds of
+// requests are not counted: those denied because of their deadline, and those decided at the same
+// instant as another one.
 //
 // The keys of up to 32 tenants stay in memory after the overload.
 func (l *Limiter) Tenants(n int) []TenantUse {

@@ -11,14 +11,14 @@ const (
 	fairTurn    = int64(100 * time.Millisecond) // between changes of the fair rate
 	fairStep    = 1.4                           // by which it changes at most in a turn
 	fairLeast   = 1e-9
-	fairMemory  = float64(time.Second) / 2 // ns; the memory of its measurements
+	fairMemory  = float64(time.Second) / 2 // ns, memory of the means
 	fairMost    = 1e6
 	fairLongest = int64(1) << 61 // virtual time, far from overflow
 	fairTenants = 400_000        // whose use is kept, in 10 MiB
 )
 
-// fairClock is virtual time: it has been base at the instant at, and passes at rate,
-// the service per time that each tenant may use for the weight 1.
+// fairClock is a virtual time that was base at the instant at and advances at rate: the service per
+// time that a tenant of weight 1 may use.
 //
 // Long before it overflows it starts again from zero, without any debts: with many requests in
 // flight and small weights that takes days.
@@ -32,7 +32,7 @@ type fairClock struct {
 	bound, spare, lacked float64
 }
 
-// mean is the mean rate of the last second.
+// mean returns the mean rate of the last second.
 func (c *fairClock) mean() float64 {
 	if c.time == 0 {
 		return c.rate
@@ -44,14 +44,14 @@ func (c *fairClock) now(at int64) int64 {
 	return min(c.base+int64(min(float64(max(at-c.at, 0))*c.rate, float64(fairLongest))), fairLongest)
 }
 
-// next is the clock from at on.
+// next returns the clock that applies from the instant at.
 //
-// Were the rate r, the tenants would have a right to F(r) = the sum of min(demand,
-// r*weight), which should be the capacity. It is lacked - spare more. Where F rises, it
-// rises with the use of the tenants that are bound by r, so Newton's step is
-// r * (1 - (lacked-spare)/bound). All are means of the last second: a tenant uses its
-// share in bursts. Where no tenant is bound, one could use all that is spare: with more the
-// next to come would take the others' share, until the rate has fallen again.
+// At the rate r the tenants' shares are F(r), the sum of min(demand, r*weight), which should equal
+// the capacity but exceeds it by lacked - spare. Where F rises, it rises with the use of the
+// tenants that are bound by r, so Newton's step is r * (1 - (lacked-spare)/bound). All are means of
+// the last second: a tenant uses its share in bursts. If no tenant is bound, the rate stops where
+// one could use all of spare: above that, the next tenant would take the others' share until the
+// rate falls.
 func (c *fairClock) next(at int64, bound, spare, lacked float64) *fairClock {
 	dt := float64(at - c.at)
 	keep := math.Exp(-dt / fairMemory)
@@ -76,13 +76,13 @@ func (c *fairClock) next(at int64, bound, spare, lacked float64) *fairClock {
 	return n
 }
 
-// newUsed returns the use of all tenants, as the virtual time at which it has
+// newUsed returns the table of tenants: each value is the virtual time at which a tenant's use has
 // drained.
 func newUsed() *keystore.Store[int64, struct{}] {
 	used := new(keystore.Store[int64, struct{}])
 	used.Init(keystore.Config{MaxKeys: fairTenants, Evict: true}, nil)
-	// The words are not on the store's clock, so let it never pass them: a tenant is
-	// forgotten only when a new one needs its place, and it has the least use of 16.
+	// The values are virtual times. A clock that never reaches them keeps each tenant until a new one
+	// needs its slot and it has the least use of 16.
 	used.Clock.Start = time.Now().Add(4 * 365 * 24 * time.Hour)
 	return used
 }

@@ -6,12 +6,10 @@ import (
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
-// Fixed is a strategy with a constant limit: at most n units in flight, 1 to
-// 2147483647.
+// Fixed returns a strategy with a constant limit: at most n units in flight, 1 to 2147483647.
 //
-// It is the right choice where the capacity is known, such as the connections of a
-// pool. A guess that is too low wastes capacity, one that is too high protects
-// nothing.
+// It is the right choice where the capacity is known, such as the connections of a pool. A guess
+// that is too low wastes capacity, one that is too high protects nothing.
 func Fixed(n int) Strategy {
 	if n < 1 || n > noLimit {
 		return invalid{fmt.Errorf("Fixed: limit is %d, want 1 to %d", n, noLimit)}

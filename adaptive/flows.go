@@ -2,15 +2,15 @@ package adaptive
 
 import "container/heap"
 
-// flows are the requests in a queue by class and tenant. A higher class goes first, and the tenants
-// of a class take turns in proportion to their weights: self-clocked fair queueing (Golestani,
-// INFOCOM 1994). Virtual time is the turn of the flow that was served last. A flow that begins goes after
-// that by its own service, and each request that is served moves its turn on by as much. The turn never
-// changes while others are served, so a request waits for at most one of any other tenant more than its
-// share of those of its own that wait.
+// flows orders the requests in a queue by class and tenant. A higher class goes first, and the tenants of
+// a class take turns in proportion to their weights: self-clocked fair queueing (Golestani, INFOCOM
+// 1994). Virtual time is the turn of the flow that was served last. A flow that begins goes after that by
+// its own service, and each request that is served moves its turn on by as much. Turns do not change
+// while others are served, so a request waits for at most one request of each other tenant beyond that
+// tenant's share.
 //
-// A full queue loses the last request of the flow that would be served last, if also what its tenant
-// has used of its share lately is counted.
+// A full queue drops the last request of the flow with the latest end, which includes the tenant's recent
+// use.
 type flows struct {
 	byKey    map[flowKey]*flow
 	first    flowHeap // by the turn of the next request
@@ -20,7 +20,7 @@ type flows struct {
 	several  [classes]several
 }
 
-// several is the number of flows of a class, and the instant since which there is more than one.
+// several counts the flows of a class; since is when it last exceeded one.
 type several struct{ flows, since int64 }
 
 type flowKey struct {
@@ -28,18 +28,18 @@ type flowKey struct {
 	tenant string
 }
 
-// flow is the requests of one class and tenant, a doubly linked list.
+// flow lists the requests of one class and tenant.
 type flow struct {
 	flowKey
 	oldest, newest *waiter
-	since          int64   // instant of the first since there was none
+	since          int64   // instant at which it last became nonempty
 	turn           float64 // virtual time of its next request
 	service, used  float64 // of a unit, and what its tenant has used of its share, in virtual time
 	units          int64
 	places         [2]int // in the heaps
 }
 
-// end is the virtual time after its requests, after what its tenant has used.
+// end returns the virtual time after all its requests and its tenant's recent use.
 func (f *flow) end() float64 { return f.turn + f.service*float64(f.units) + f.used }
 
 func newFlows() flows {
@@ -71,7 +71,7 @@ func (f *flows) push(key flowKey, w *waiter, a *arrival, at int64) {
 	f.moved(one)
 }
 
-// serve moves virtual time to the turn of w, which is removed next.
+// serve advances virtual time to the turn of w, which the caller then removes.
 func (f *flows) serve(w *waiter) {
 	f.now = max(f.now, w.flow.turn)
 	w.flow.turn += w.flow.service * float64(w.n)
@@ -109,8 +109,8 @@ func (f *flows) moved(one *flow) {
 	heap.Fix(&f.last, one.places[1])
 }
 
-// lastWith is the flow that has the last turn once a request joins the flow of a key, nil if that
-// is a new one.
+// lastWith returns the flow that has the last turn once a request joins the flow of key; nil if
+// that is a new flow.
 func (f *flows) lastWith(key flowKey, a *arrival) *flow {
 	last, own, turn := f.last.all[0], f.byKey[key], a.turn*float64(a.n)
 	end := f.now + turn + a.used
@@ -123,8 +123,8 @@ func (f *flows) lastWith(key flowKey, a *arrival) *flow {
 	return last
 }
 
-// standing reports whether requests of a flow, or of several of its class at every moment, have
-// been waiting for longer than an interval.
+// standing reports whether the flow, or several flows of its class, had requests waiting at every
+// moment of the last interval.
 func (f *flows) standing(key flowKey, at, interval int64) bool {
 	one, s := f.byKey[key], &f.several[key.class]
 	return one != nil && at-one.since > interval || s.flows > 1 && at-s.since > interval
@@ -168,7 +168,7 @@ func (h *flowHeap) Pop() any {
 	return one
 }
 
-// note keeps the place of a flow in the heap.
+// note records a flow's place in the heap.
 func (h *flowHeap) note(i int) {
 	side := 0
 	if h.last {

@@ -9,28 +9,28 @@ import (
 	"time"
 )
 
-// TenantUse is the part of one tenant in the demand of an overload.
+// TenantUse is one tenant's part of the demand during an overload.
 type TenantUse struct {
 	Tenant   string  // its key
 	Asked    float64 // its part of the service that all tenants asked for, 0 to 1
-	Admitted float64 // the part of what it asked for that was admitted, 0 to 1
-	Served   float64 // its part of the service that was admitted for all tenants, 0 to 1
+	Admitted float64 // the part of its own demand that was admitted, 0 to 1
+	Served   float64 // its part of the service admitted for all tenants, 0 to 1
 }
 
 const (
 	heaviestTenants = 32
 	heaviestMemory  = int64(10 * time.Second)
-	heaviestShown   = int64(time.Minute) // after the last decision: metrics are often collected once a minute
-	heaviestStep    = int64(time.Second) // between two times that the figures decay
+	heaviestShown   = int64(time.Minute) // after the last decision, as metrics are often collected once a minute
+	heaviestStep    = int64(time.Second) // between two decays
 	leastShown      = .001               // of everything
 )
 
-// heaviest finds the tenants that ask for the most service. A new tenant takes the place
-// of the one with the least, and its count: then a count may be too large by over, and
-// no heavy tenant is missed.
+// heaviest finds the tenants that ask for the most service. A new tenant takes the place and the
+// count of the one with the least: its count may be too large by over, but no heavy tenant is
+// missed.
 type heaviest struct {
 	seed     maphash.Seed
-	mu       sync.Mutex // requests do not wait for it: those that find it locked are not counted
+	mu       sync.Mutex // decisions that find it locked are not counted, so that no request waits
 	at       int64      // of the last decay; 0: never
 	asked    float64    // by all
 	admitted float64    // for all
@@ -43,10 +43,10 @@ type heavyTenant struct {
 	count, over, admitted float64 // service
 }
 
-// asked is what the tenant surely asked for.
+// asked returns the service that the tenant asked for at least.
 func (t *heavyTenant) asked() float64 { return t.count - t.over }
 
-// note counts a decision about service for a tenant.
+// note counts a decision about service for tenant.
 func (h *heaviest) note(tenant string, service, at int64, admitted bool) {
 	if !h.mu.TryLock() {
 		return
@@ -76,7 +76,7 @@ func (h *heaviest) decay(at int64) {
 	}
 }
 
-// place returns the entry of a tenant.
+// place returns tenant's entry, which may replace another tenant's.
 func (h *heaviest) place(tenant string) *heavyTenant {
 	id := maphash.String(h.seed, tenant)
 	least := 0
@@ -93,8 +93,8 @@ func (h *heaviest) place(tenant string) *heavyTenant {
 	return &h.found[least]
 }
 
-// list returns the heavy tenants, largest first. One that surely asked for less than its
-// count may be too large is perhaps the latest of many small ones.
+// list returns the heavy tenants, largest first. It omits one whose demand is below its possible
+// error: it may be only the latest of many small ones.
 func (h *heaviest) list(at int64) (all []TenantUse) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

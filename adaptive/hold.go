@@ -9,59 +9,59 @@ import (
 )
 
 const (
-	sojournFew   = 20           // in flight, too few to judge: TestDefaultBelowCapacity
+	sojournFew   = 20           // too few in flight to judge: TestDefaultBelowCapacity
 	sojournLeast = 4            // lowest limit
-	signTarget   = 0.6          // of the patience, that work may take without a sign: 4 workers, exponential 50 ms
+	signTarget   = 0.6          // of the patience, below which work shows no sign: 4 workers, exponential 50 ms
 	lateTarget   = 0.8          // of the patience: answers are about to be late
 	signLasts    = 0.1          // s, before a limit: bursts of .2 s
 	signGrows    = 0.04         // s, while more and more is in flight: 60 x 300ms
-	signUnclear  = 1.0          // s, where nothing was calm of late: 300 ms, 100 a second
+	signUnclear  = 1.0          // s, if nothing was calm lately: 300 ms, 100 a second
 	signGrew     = 1.2          // of the work in flight before, which is growing
 	knownAfter   = int64(2e8)   // ns after a silence, when the rate is known: bursts of .2 s
 	judgeEnds    = 15           // ends within a target, too few to tell a queue from slow work: 3 s, 20 a second
-	trialTo      = 0.6          // of the work in flight, for a limit that finds out whether work queues
+	trialTo      = 0.6          // of the work in flight, for a limit that tests whether work queues
 	calmLasts    = int64(60e9)  // ns, for which an overload after a calm is a queue
 	holdLasts    = 0.2          // s, of a window, at least
 	turnLasts    = 2.0          // s, of a window that waits until what was in flight has ended, at most: half of 2 s
 	leavesBelow  = 0.12         // share of denied arrivals at which a limit ends: .85x after an overload
 	collapsed    = 0.08         // of the rate of ends, at which nothing that is in flight will end soon: cache hits
 	natureGrows  = 1.4          // of a limit, while work is slow by nature
-	slowGrows    = 1.5          // of the work in flight then, and of its time
+	slowGrows    = 1.5          // growth of slow work, in flight or in time, that is tolerated
 	slowFalls    = 0.5          // of the time before a limit, that slow work takes within it
 	leastTrust   = int64(60e9)  // ns, for which work is believed to be slow by nature: half of 2 s
 	mostTrust    = int64(300e9) // ns, as it doubles each time that a limit shows it again
 )
 
-// sign is the time since which new work would take too long.
+// sign records since when new work would take too long.
 type sign struct {
 	since int64   // instant; 0: it would not
 	began float64 // work in flight then
 }
 
-// hold is a limit in force, and the window of time in which it is judged.
+// hold is a limit in force, with the window in which it is judged.
 type hold struct {
 	cause   algo.Cause // None: no limit
 	limit   float64
-	took    float64  // how long work took before there was a limit, s
-	before  windowed // the last second then, or the first window
-	rate    float64  // ends per second then
-	queued  bool     // it queued then
-	fresh   bool     // the work in flight has been within a limit
-	woke    bool     // work that began since has ended well before that
+	took    float64  // time of work before the limit, s
+	before  windowed // the second before the limit, or the first window
+	rate    float64  // ends per second before the limit
+	queued  bool     // work queued before the limit
+	fresh   bool     // the work in flight has fallen to a limit
+	woke    bool     // work admitted since has succeeded, in a hang or before the rest drained
 	natural float64  // time of work that is slow by nature, s; 0: it is not
 	at      int64    // begin of the window
 	seen    counts   // since then
 	area    float64  // integral of the work in flight since then
 }
 
-// slow is what is believed of work that takes longer than half of the target by nature.
+// slow records an assumption: work takes longer than half of the target by nature.
 type slow struct {
 	takes float64 // s
 	until int64   // instant
 	trust int64   // ns
 }
 
-// watch looks for a sign that new work would take too long.
+// watch sets a limit once new work would take too long for long enough.
 func (s *sojourn) watch(at int64, n float64) {
 	p, g := &s.pace, &s.sign
 	hangs, w := p.hangs(at, s.target), p.takes()
@@ -103,8 +103,8 @@ func (s *sojourn) watch(at int64, n float64) {
 	s.begin(at, limit)
 }
 
-// bears reports whether work that takes w is left alone: if it does so by nature, or as long as it is
-// unclear and nothing is late or grows, or other work is as quick as ever.
+// bears reports whether the limiter tolerates work that takes w: because it does so by nature, or
+// because the cause is unclear and nothing is late or grows, or other work is as quick as ever.
 func (s *sojourn) bears(at int64, n, w float64, v verdict) bool {
 	p, b, mean := &s.pace, &s.slow, s.pace.fit.mean()
 	switch {
@@ -119,13 +119,13 @@ func (s *sojourn) bears(at int64, n, w float64, v verdict) bool {
 		w < lateTarget*s.patience && n < 1.5*p.longN+2*math.Sqrt(p.longN)
 }
 
-// begin puts a limit in force, and begins a window.
+// begin puts limit in force and opens a window.
 func (s *sojourn) begin(at int64, limit float64) {
 	h := &s.hold
 	h.limit, h.at, h.seen, h.area = max(limit, sojournLeast, float64(s.wanted.Load())), at, counts{}, 0
 }
 
-// govern follows the limit in force, and judges it at the end of a window.
+// govern follows the limit in force and judges it at the end of a window.
 func (s *sojourn) govern(at int64, n, dt float64, c counts) {
 	h := &s.hold
 	h.seen.began, h.seen.turned, h.seen.ended = h.seen.began+c.began, h.seen.turned+c.turned, h.seen.ended+c.ended
@@ -133,7 +133,7 @@ func (s *sojourn) govern(at int64, n, dt float64, c counts) {
 	h.area += n * dt
 	took, drains := float64(at-h.at)/1e9, n > h.limit+1 // the limit in force is rounded up
 	switch {
-	case h.seen.good > 0 && !h.woke && (h.cause == cause.Hang || !h.fresh && drains): // what was there before it is no queue
+	case h.seen.good > 0 && !h.woke && (h.cause == cause.Hang || !h.fresh && drains): // work from before the limit is no queue
 		h.woke = true
 		s.standing.Reset(at, n+s.standing.Value())
 		s.begin(at, h.limit)
@@ -141,19 +141,19 @@ func (s *sojourn) govern(at int64, n, dt float64, c counts) {
 		s.drains(at, n, took)
 	case !h.fresh:
 		h.fresh = true
-		if h.cause != cause.Hang { // after which each probe counts
+		if h.cause != cause.Hang { // after a hang each probe counts
 			s.since.Store(at)
 		}
 		s.pace.forget()
 		s.begin(at, h.limit)
-	case h.seen.ended*took < h.area && took < turnLasts: // some of what is in flight was there at the begin
+	case h.seen.ended*took < h.area && took < turnLasts: // some of the work in flight began before the window
 	case took < max(holdLasts, bearTarget*s.patience), h.seen.ended < rateEnds && took < max(2*s.target, 1):
 	default:
 		s.judge(at, n, took)
 	}
 }
 
-// drains follows the work in flight while it falls to the limit.
+// drains follows the work in flight until it has fallen to the limit.
 func (s *sojourn) drains(at int64, n, took float64) {
 	h := &s.hold
 	switch {
@@ -161,7 +161,7 @@ func (s *sojourn) drains(at int64, n, took float64) {
 	case s.verdict(s.takes(n)) == byNature:
 		s.begin(at, slowGrows*n)
 	case !h.queued && !s.pace.hangs(at, s.target) && took > s.target/2 && took*h.rate > 2*rateEnds && h.seen.ended < collapsed*took*h.rate:
-		s.standing.Reset(at, n+s.standing.Value()) // the denied work would not have waited for it
+		s.standing.Reset(at, n+s.standing.Value()) // the denied work would not have waited for standing work
 		s.free("what is in flight is no queue")
 	}
 }
@@ -203,7 +203,8 @@ func (s *sojourn) judge(at int64, n, took float64) {
 	}
 }
 
-// believe takes it for granted for a while that work takes w by nature, if nothing speaks against it.
+// believe assumes for a while that work takes w by nature, unless it queues, clients leave, or the
+// limit changed its time.
 func (s *sojourn) believe(at int64, w float64) {
 	b := &s.slow
 	if w < slowFalls*s.hold.took || w > 3*max(s.pace.lasts(), s.patience) || s.pace.leaves() || s.verdict(w) == queues {

@@ -10,24 +10,23 @@ import (
 	"github.com/sluice-go/sluice/internal/interleave"
 )
 
-// occupied is what takes the slots.
+// occupied counts the taken slots.
 type occupied struct {
 	inFlight atomic.Int64
 	atClient atomic.Int64 // units that wait for their client, as admitted
 	lighter  atomic.Int64 // units by which work in flight has been settled below its admission
 }
 
-// maxWeight is the largest weight of a request; it keeps sums far from overflow.
+// maxWeight bounds a request's weight, so that sums cannot overflow.
 const maxWeight = 1 << 40
 
-// enter takes n slots, at most l.max, if they are free or nothing is in flight: a limit that is below
-// the cost of a request could not rise otherwise, because only work that is admitted raises it. It
-// returns the units then in flight. The cause is None if it got them.
+// enter takes n slots, at most l.max, if they are free or nothing is in flight: only admitted work
+// raises a limit, so one below the cost of a request could never rise otherwise. It returns the units
+// then in flight; cause is None on success.
 //
-// The check and the increment are one swap. Adding first and undoing an excess
-// would keep the bound, but would show more in flight than the limit for a moment,
-// could deny a small request because of a concurrent large one, and would make a
-// denial write to the word that every admission needs.
+// The check and the increment are one swap. Adding first and undoing an excess would keep the bound,
+// but would show more in flight than the limit for a moment, could deny a small request because of a
+// concurrent large one, and would make a denial write to the word that every admission needs.
 func (l *Limiter) enter(n int64) found {
 	for {
 		limit := l.limit()
@@ -43,8 +42,8 @@ func (l *Limiter) enter(n int64) found {
 	}
 }
 
-// acquirePlain is the rest of Acquire where nothing waits and all units count up to a limit that
-// never changes: l.max. It calls no strategy.
+// acquirePlain completes Acquire if nothing waits and the limit, l.max, counts all units and never
+// changes. It calls no strategy.
 func (l *Limiter) acquirePlain(lease *algo.Lease, n int64) {
 	for {
 		inFlight := l.inFlight.Load() + n
@@ -62,7 +61,7 @@ func (l *Limiter) acquirePlain(lease *algo.Lease, n int64) {
 	}
 }
 
-// follow passes an admission on. A signal of the caller may panic there.
+// follow reports an admission to the follower. The caller's signal may panic there.
 func (l *Limiter) follow(at, n, inFlight int64) {
 	returned := false
 	defer func() {
@@ -74,7 +73,7 @@ func (l *Limiter) follow(at, n, inFlight int64) {
 	returned = true
 }
 
-// free gives back n slots that were not used.
+// free returns n unused slots.
 func (l *Limiter) free(n int64) {
 	l.inFlight.Add(-n)
 	if l.queue != nil {
@@ -82,10 +81,9 @@ func (l *Limiter) free(n int64) {
 	}
 }
 
-// working returns the number of units in flight that count: all, minus the units
-// that wait for their client. If work was settled to less, its waiting part is
-// unknown, so none of it is subtracted: the result may be too large, never too
-// small. all must have been read before.
+// working returns the units in flight that count: all, which the caller must have read before,
+// minus those that wait for their client. The waiting part of work that was settled to less is
+// unknown and not subtracted, so the result may be too large, never too small.
 func (l *Limiter) working(all int64) int64 {
 	if l.countsWaiting {
 		return all
@@ -93,7 +91,7 @@ func (l *Limiter) working(all int64) int64 {
 	return all - l.waitsForClient(all)
 }
 
-// waitsForClient is at most the part of all that waits for its client.
+// waitsForClient returns a lower bound of the units in all that wait for their client.
 func (o *occupied) waitsForClient(all int64) int64 {
 	n := o.atClient.Load()
 	if n > 0 {
@@ -102,18 +100,18 @@ func (o *occupied) waitsForClient(all int64) int64 {
 	return n
 }
 
-// What a [Limiter] keeps of an admission in its Handle.
+// The accessors below name what a [Limiter] keeps of an admission in its Handle.
 
-// inFlightAt is the work in flight at the admission, with it.
+// inFlightAt points to the units in flight at the admission, its own included.
 func inFlightAt(h *algo.Handle) *int64 { return &h.State[0] }
 
-// slotsOf is the slots that the admission took, whatever it was settled to.
+// slotsOf points to the number of slots that the admission took, before any Settle.
 func slotsOf(h *algo.Handle) *int64 { return &h.State[1] }
 
-// claimOf is what the tenant was charged, packed; 0 if its share was not in question.
+// claimOf points to the tenant's packed charge, 0 if its share did not matter.
 func claimOf(h *algo.Handle) *int64 { return &h.State[2] }
 
-// AwaitClient follows work that waits for its client. It implements
+// AwaitClient excludes work that waits for its client from the work in flight. It implements
 // [algo.ClientWaiter]; callers use the lease's AwaitClient.
 func (l *Limiter) AwaitClient(h *algo.Handle, waits bool) {
 	n := *slotsOf(h)
@@ -126,13 +124,12 @@ func (l *Limiter) AwaitClient(h *algo.Handle, waits bool) {
 	}
 }
 
-// Settle corrects the weight of an admission, upwards even above the limit. While it is
-// lower than at the admission, the difference is not subtracted from the work in flight
-// as work that waits for its client, because it is unknown which work waits. It
-// implements [algo.Releaser]; callers use the lease's Settle.
+// Settle corrects the weight of an admission, upwards even above the limit. Units by which it is
+// now lower than at the admission do not count as waiting for a client, because it is unknown which
+// work waits. It implements [algo.Releaser]; callers use the lease's Settle.
 func (l *Limiter) Settle(h algo.Handle, actual int64) {
 	less := l.lighterBy(&h, actual) - l.lighterBy(&h, h.N)
-	if less > 0 { // before the slots are free, or others could be admitted twice
+	if less > 0 { // before the slots are free: otherwise others could be admitted twice
 		l.lighter.Add(less)
 	}
 	l.inFlight.Add(l.slots(actual) - l.slots(h.N))
@@ -144,10 +141,10 @@ func (l *Limiter) Settle(h algo.Handle, actual int64) {
 	}
 }
 
-// lighterBy is by how much work that was settled to n weighs less than at its admission.
+// lighterBy returns how much less work weighs, settled to n, than at its admission.
 func (l *Limiter) lighterBy(h *algo.Handle, n int64) int64 { return max(*slotsOf(h)-l.slots(n), 0) }
 
-// slots is the number of slots that n units take.
+// slots returns the number of slots for n units.
 func (l *Limiter) slots(n int64) int64 {
 	if l.perRequest {
 		return min(n, 1)
@@ -155,8 +152,7 @@ func (l *Limiter) slots(n int64) int64 {
 	return weight(n)
 }
 
-// weight is n, bounded.
 func weight(n int64) int64 { return min(n, maxWeight) }
 
-// InFlight is the current number of units in flight.
+// InFlight returns the current number of units in flight.
 func (l *Limiter) InFlight() int { return int(min(l.inFlight.Load(), math.MaxInt)) }

@@ -1,23 +1,23 @@
 package adaptive
 
-// While more is in flight than a limit of [Default] that fell, and new work would still be in time, a
-// class inherits every second slot that ends, if lower classes ask too: else a limit that comes and
-// goes would deny all classes each time. The work in flight falls nevertheless.
+// When a limit of [Default] falls, more is in flight than it allows. While new work would still be in
+// time and lower classes ask too, a class inherits every second slot that ends. Otherwise a limit
+// that comes and goes would deny all classes each time. The work in flight falls nevertheless.
 
 const (
-	freedPer  = 2            // slots that end for each that is inherited
+	freedPer  = 2            // ended slots per inherited slot
 	mostFreed = 2 * freedPer // that count at once, so that a burst inherits no more
 )
 
-// freeAbove notes that a slot has ended while more is in flight than the limit.
+// freeAbove counts a slot that ended while more is in flight than the limit.
 func (o *order) freeAbove() {
 	if o.freed.Load() < mostFreed {
 		o.freed.Add(1)
 	}
 }
 
-// inherits reports whether a request that finds no slot gets some that have ended, and takes them.
-// It leaves as many to higher ranks.
+// inherits lets a request without a slot take over slots that ended above the limit, and consumes
+// them. It leaves as many to higher ranks.
 func (o *order) inherits(c *claim, at int64) bool {
 	if !o.asks((c.rank/places+1)*places, ranks, at) {
 		return false
@@ -37,7 +37,7 @@ func (o *order) inherits(c *claim, at int64) bool {
 	}
 }
 
-// asks reports whether a request of a rank from first to below end arrived lately.
+// asks reports whether any rank in [first, end) had a request within strainMemory.
 func (o *order) asks(first, end rank, at int64) bool {
 	for r := first; r < end; r++ {
 		if asked := o.asked[r].Load(); asked > 0 && at-asked < strainMemory {

@@ -41,7 +41,7 @@ type KeyedLimiter struct {
 
 const shards = 64
 
-// shard is a part of the keys under one lock, on two cache lines of its own.
+// shard holds a part of the keys under one lock, on cache lines of its own.
 type shard struct {
 	mu         sync.Mutex
 	counts     map[string]int64
@@ -55,10 +55,9 @@ func WithMaxKeys(n int) Option {
 	return wiring.With("WithMaxKeys", n)
 }
 
-// WithLimitOf gives keys limits of their own, by the key or by the user in the context
-// of the request. f is called once per request and must be fast. A result of 0 denies every
-// request of the key, with [algo.Never] and without a time to come back, for as long as f returns it; a
-// negative one means the common limit. A nil f panics.
+// WithLimitOf gives keys limits of their own, by key or by the user in ctx. f is called once per
+// request and must be fast. A result of 0 denies every request of the key with [algo.Never], without a
+// retry time, for as long as f returns it; a negative result means the common limit. A nil f panics.
 func WithLimitOf(f func(ctx context.Context, key string) int) Option {
 	if f == nil {
 		panic("adaptive: WithLimitOf needs a function")
@@ -99,7 +98,7 @@ func (k *KeyedLimiter) Acquire(ctx context.Context, key string, n int64) (lease 
 	limit := k.limitFor(ctx, key)
 	inFlight, timed, fits, room := k.enter(key, n, limit)
 	k.decide(&lease.Decision, key, n, limit, inFlight, fits, room)
-	h := algo.Handle{Key: key, N: n} // of 0 units too: Settle may take slots
+	h := algo.Handle{Key: key, N: n} // also for 0 units: Settle may take slots
 	if timed {
 		h.At = machine.Real{}.Now()
 	}
@@ -117,7 +116,7 @@ func (k *KeyedLimiter) Peek(ctx context.Context, key string, n int64) (d algo.De
 	return d, nil
 }
 
-// decide is the answer for n units to a key with that many in flight.
+// decide writes the answer for n units of a key with inFlight units in flight.
 func (k *KeyedLimiter) decide(d *algo.Decision, key string, n, limit, inFlight int64, fits, room bool) {
 	d.Limit, d.Remaining = limit, max(limit-inFlight, 0)
 	switch {
@@ -132,7 +131,7 @@ func (k *KeyedLimiter) decide(d *algo.Decision, key string, n, limit, inFlight i
 	}
 }
 
-// blame is the reason of a denial of key: all callers share the empty one.
+// blame returns the reason of a denial: Overload for the empty key, which all callers share.
 func blame(key string) algo.Reason {
 	if key == "" {
 		return algo.Overload
@@ -153,8 +152,8 @@ func (k *KeyedLimiter) shard(key string) *shard {
 	return &k.shards[maphash.String(k.seed, key)%shards]
 }
 
-// enter takes n slots of key if they are free, and returns the units then in
-// flight. A new key also needs room among the keys.
+// enter takes n slots of key if they are free, and returns the units then in flight. A new key also
+// needs room in the table.
 func (k *KeyedLimiter) enter(key string, n, limit int64) (inFlight int64, timed, fits, room bool) {
 	s := k.shard(key)
 	s.mu.Lock()
@@ -171,7 +170,7 @@ func (k *KeyedLimiter) enter(key string, n, limit int64) (inFlight int64, timed,
 	return inFlight + n, s.admissions%sampleOneIn == 1, true, true
 }
 
-// reserve counts one more key, unless the maximum is reached.
+// reserve counts one more key, up to the maximum.
 func (k *KeyedLimiter) reserve() bool {
 	for {
 		n := k.keys.Load()
@@ -191,7 +190,7 @@ func (k *KeyedLimiter) deny(d *algo.Decision, r algo.Reason, c algo.Cause, inFli
 	d.ResetAfter = max(d.RetryAfter, retryEstimate(mean, inFlight, inFlight))
 }
 
-// add changes the count of a key, and removes a key whose count becomes 0.
+// add changes a key's count and removes the key at 0.
 func (k *KeyedLimiter) add(key string, delta int64) {
 	s := k.shard(key)
 	s.mu.Lock()
@@ -231,7 +230,7 @@ func (k *KeyedLimiter) Settle(h algo.Handle, actual int64) {
 	k.add(h.Key, weight(actual)-weight(h.N))
 }
 
-// InFlight is the current number of units of key in flight.
+// InFlight returns the current number of units of key in flight.
 func (k *KeyedLimiter) InFlight(key string) int {
 	s := k.shard(key)
 	s.mu.Lock()
@@ -239,7 +238,7 @@ func (k *KeyedLimiter) InFlight(key string) int {
 	return int(min(s.counts[key], math.MaxInt))
 }
 
-// Len is the current number of keys with units in flight.
+// Len returns the current number of keys with units in flight.
 func (k *KeyedLimiter) Len() int { return int(k.keys.Load()) }
 
 // About returns the common limit, in concurrent requests; no Quota if keys have

@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-go/sluice/internal/cause"
 )
 
-// pass decides on a request that all gates admit, or not. A denied request of a tenant may take
-// longer than all completed ones, so its arrival counts as an equivalent number of usual ones.
+// pass decides about a request; admits tells whether all gates admit it. A tenant beyond its share
+// may have costly requests, so its denied arrival counts as an equivalent number of usual ones.
 func (l *Limiter) pass(c *claim, admits bool) algo.Cause {
 	mean := l.mean.Load()
 	by := l.order.pass(c, admits, l.idle(), l.order.credit(l.processors, mean))
@@ -20,9 +20,8 @@ func (l *Limiter) pass(c *claim, admits bool) algo.Cause {
 	return by
 }
 
-// pass decides on a request that all gates admit, or not. None: it passes. While a
-// processor has nothing to do every other one passes: to deny all would waste it, to
-// deny none would leave the credit unpaid.
+// pass decides about a request: None admits it. While a processor is idle every second one passes:
+// denying all would waste the processor, denying none would leave the credit unpaid.
 func (o *order) pass(c *claim, admits, idle bool, most int64) algo.Cause {
 	by := cause.Processor
 	if admits && idle && o.atRest.Add(1)%2 == 0 {
@@ -49,9 +48,8 @@ func (l *Limiter) idle() bool {
 	return l.processors != nil && l.working(l.inFlight.Load()) < int64(l.machine.Procs())
 }
 
-// credit is the price of the requests that may pass beyond those that the gates admit, if others
-// are denied for it soon: half of the work that is done within the share of the target that may be
-// spent in the queue.
+// credit returns how much work may pass against the gates, if others are denied for it soon: half
+// of what the processors do within the queue's share of the target.
 func (o *order) credit(queues []*runQueue, mean int64) int64 {
 	requests, service := int64(minSlack), int64(0)
 	for i, q := range queues {
@@ -68,10 +66,10 @@ func (o *order) credit(queues []*runQueue, mean int64) int64 {
 	return max(requests*mean, service)
 }
 
-// pay denies a request for one of a higher rank that passed on credit, and returns that
-// rank, the one with the largest debt; -1 without one. The worth of the denial beyond the debt
-// is kept for the next, up to the credit: one request may be worth minutes, in which no
-// request would be denied.
+// pay denies a request to repay one of a higher rank that passed on credit, and returns the rank
+// with the largest debt; -1 without debt. A denial worth more than the debt counts towards the
+// next, up to the credit: otherwise one request worth minutes would let all others pass for
+// minutes.
 func (o *order) pay(c *claim, most int64) (creditor rank) {
 	for {
 		creditor, owed := rank(-1), int64(0)
@@ -86,8 +84,7 @@ func (o *order) pay(c *claim, most int64) (creditor rank) {
 	}
 }
 
-// lend lets a request pass in whose place lower ranks are denied later, with at most
-// the credit.
+// lend admits a request on credit, at most the given amount; lower ranks are denied for it later.
 func (o *order) lend(c *claim, most int64) bool {
 	var lent int64
 	for r := range c.rank + 1 {

@@ -17,34 +17,32 @@ import (
 // ErrClosed is the error of Acquire after Close.
 var ErrClosed = errors.New("adaptive: limiter is closed")
 
-// Limiter keeps the number of units in flight at or below the limit of its [Strategy]. It is an
-// [algo.Limiter]: Acquire takes a slot per unit, Release of the lease frees them, and the strategy learns
-// from the time in between. For [Default], [RunQueue] and every other [Follower] a request takes one
-// slot, whatever it costs.
+// Limiter keeps the units in flight at or below the limit of its [Strategy]. It is an [algo.Limiter]:
+// Acquire takes a slot per unit, Release of the lease frees them, and the strategy learns from the time
+// in between. For [Default], [RunQueue] and every other [Follower] a request takes one slot at any cost.
 //
 // Bound: no admission brings the units in flight above the limit in force at that moment, except that a
-// request enters while nothing is in flight, whatever its cost up to the largest limit. When a strategy
-// lowers the limit, the work in flight runs to its end, and with [WithPriorities] requests of higher
-// classes may follow it, one for each two units that end.
+// request enters while nothing is in flight, at any cost up to the largest limit. When a strategy lowers
+// the limit, work in flight runs to its end, and with [WithPriorities] requests of higher classes may
+// follow it, one for each two units that end.
 //
 // Work that waits for its client ([algo.Lease.AwaitClient]; httpmw and grpcmw call it) does not count as
-// in flight meanwhile, unless the strategy is [Fixed] or a [Min] with it. When such work goes on it may
-// bring the units in flight above the limit.
+// in flight, unless the strategy is [Fixed] or a [Min] with it. When such work continues, the units in
+// flight may exceed the limit.
 //
 // All keys share the limit; see [PerKey] for a limit per key. A key is the tenant of [WithFairShares] and
 // has no other effect.
 //
 // A denial has the reason Overload, and a Cause: processor, latency, hang, limit, queue, deadline,
-// priority or share, see [Denials]. RetryAfter is an estimate: the time in which as many units are
-// expected to end as the request lacks. A cost above the largest limit that the strategy ever sets is
-// denied with the reason Never.
+// priority or share, see [Denials]. RetryAfter estimates when enough units will have ended. A cost above
+// the largest limit that the strategy ever sets is denied with the reason Never.
 //
 // Acquire and Release allocate nothing, unless the request waits in a queue. The limiter has no
 // goroutine.
 type Limiter struct {
 	machine  machine.Machine
 	strategy Strategy
-	follower Follower // the strategy; nil: it needs samples only
+	follower Follower // the strategy; nil: samples suffice
 	traits
 	sampled bool       // only RetryAfter depends on the duration of work
 	plain   bool       // Fixed alone, without a queue and an order
@@ -62,7 +60,7 @@ type Limiter struct {
 	connections connections
 }
 
-// arrival is a request that asks for slots.
+// arrival is a request on its way to slots.
 type arrival struct {
 	key string
 	n   int64 // slots
@@ -70,21 +68,19 @@ type arrival struct {
 	claim
 }
 
-// found is what a search for slots has found.
+// found is the result of a search for slots.
 type found struct {
 	inFlight, limit int64
-	cause           algo.Cause // None: the slots
+	cause           algo.Cause // None: slots were found
 }
 
-// Acquire admits n units of work if they fit. With a queue it waits for its turn,
-// at most the time that the queue allows and until ctx ends; it then returns the
-// error of ctx. Without a queue it returns at once.
+// Acquire admits n units of work if they fit. With a queue it waits for its turn, as long as the
+// queue allows, and returns ctx's error if ctx ends first. Without a queue it returns at once.
 //
-// Work that is expected to end too late is not begun: if ctx has less time left than the wait in
-// the queue and a recent fast request took, the request is denied with the RetryAfter
-// algo.Forever. At most once a second such a request is begun: the others may have been slower.
-// If ctx is canceled the error is ctx's. n = 0 is a peek. A negative n is [algo.ErrCost].
-// After Close the error is [ErrClosed].
+// If ctx has less time left than the wait in the queue and a recent fast request took, the request
+// is denied with the RetryAfter algo.Forever. At most one such request a second is admitted,
+// because the estimate may be too long. If ctx is canceled the error is ctx's. n = 0 is a peek. A
+// negative n is [algo.ErrCost]. After Close the error is [ErrClosed].
 func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
 	units := n
 	if n = l.slots(n); n < 1 || n > l.max || l.closed.Load() {
@@ -135,7 +131,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	return lease, nil
 }
 
-// arrive asks the gates, and computes the claim of the request if there is overload.
+// arrive asks the gates and, under overload, computes the request's claim.
 func (l *Limiter) arrive(ctx context.Context, a *arrival) (c algo.Cause) {
 	a.at = l.machine.Now()
 	admits := true
@@ -185,7 +181,7 @@ func (l *Limiter) find(ctx context.Context, a *arrival) (f found, err error) {
 	return f, nil
 }
 
-// keep denies slots that are free but kept for others.
+// keep denies slots that are free but reserved for others.
 func (l *Limiter) keep(a *arrival) (f found) {
 	if kept, higher := l.order.keeps(&a.claim, a.at); kept > 0 {
 		f.limit, f.inFlight = l.limit(), l.working(l.inFlight.Load())
@@ -196,7 +192,7 @@ func (l *Limiter) keep(a *arrival) (f found) {
 	return f
 }
 
-// limit is the limit of the strategy, within the bounds.
+// limit returns the strategy's limit within the bounds.
 func (l *Limiter) limit() int64 {
 	return min(max(int64(l.strategy.Limit()), l.min), l.max)
 }
@@ -213,7 +209,7 @@ func (l *Limiter) exceptional(n int64) (lease algo.Lease, err error) {
 	case n == 0:
 		lease.Allowed = true
 		lease.Limit, lease.Remaining = limit, max(limit-inFlight, 0)
-		// The answer of a gate concerns a request of some class and tenant.
+		// With an order, a gate's answer depends on the request's class and tenant.
 		if l.order == nil && slices.ContainsFunc(l.gates, Gate.Full) {
 			lease.Remaining = 0
 		} else if lease.Remaining == 0 && l.follower != nil {
@@ -250,7 +246,7 @@ func (l *Limiter) lack(d *algo.Decision, a *arrival, f found) {
 	l.deny(d, a.n, c, f.limit)
 }
 
-// blame is why the limit is as low as it is.
+// blame returns the cause of the current limit.
 func (l *Limiter) blame(limit int64) algo.Cause {
 	for _, s := range l.blamable {
 		if int64(s.Limit()) <= limit {
@@ -266,7 +262,7 @@ func (l *Limiter) deny(d *algo.Decision, n int64, c algo.Cause, limit int64) {
 	l.explainDenial(d, n, c, limit)
 }
 
-// Limit is the current limit of units in flight.
+// Limit returns the current limit of units in flight.
 func (l *Limiter) Limit() int { return int(l.limit()) }
 
 // About returns the limit in force, in concurrent requests.
@@ -283,10 +279,9 @@ func (l *Limiter) Close() error {
 	return nil
 }
 
-// never stands for a cost that can never fit, which has no cause.
+// never marks a cost that can never fit, which has no cause.
 const never = cause.None
 
-// denialCounts counts denials by cause.
 type denialCounts [cause.Count]atomic.Uint64
 
 func (d *denialCounts) add(c algo.Cause) { d[c].Add(1) }

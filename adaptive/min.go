@@ -9,13 +9,12 @@ import (
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
-// Min is the lowest limit of several strategies, which all learn: one for the
-// processor and one for a dependency, for example. Without a strategy, or with a
-// nil one, it panics.
+// Min returns a strategy with the lowest limit of several, all of which learn: one for the
+// processor and one for a dependency, for example. It panics without a strategy or with a nil one.
 //
 // If one of them counts units ([Fixed] and others that are no [Follower]), a cost above 1 takes as
-// many slots of all: those that count requests ([Default], [RunQueue]) are too strict then. Where
-// costs differ combine two limiters instead, by algo.All.
+// many slots of all, and those that count requests ([Default], [RunQueue]) are too strict. Where
+// costs differ, combine two limiters by algo.All instead.
 func Min(strategies ...Strategy) Strategy {
 	if len(strategies) == 0 {
 		panic("adaptive: Min needs a strategy")
@@ -84,7 +83,7 @@ func (m *minimum) Denied(at time.Duration, n, inFlight int64, c algo.Cause) {
 	}
 }
 
-// leaves are the strategies that s consists of: s itself, unless it is a Min.
+// leaves returns the strategies in s: s itself, unless it is a Min.
 func leaves(s Strategy) []Strategy {
 	m, ok := s.(*minimum)
 	if !ok {

@@ -20,9 +20,9 @@ func WithLimits(min, max int) Option {
 // The default is 500 ms.
 func WithTarget(d time.Duration) Option { return wiring.With("WithTarget", d) }
 
-// WithHook calls f with the state of a strategy whenever its limit begins or ends, or has another
-// cause: State.Cause says why, with the numbers. The goroutine of a request calls it, so f must not
-// block; calls may overlap. A change is at least 5 ms after the last one of the same strategy.
+// WithHook calls f with a strategy's state whenever its limit begins, ends or changes its cause;
+// State.Cause gives the reason with the numbers. f runs on a request's goroutine, so it must not
+// block; calls may overlap. Changes of one strategy are at least 5 ms apart.
 func WithHook(f func(State)) Option { return wiring.With("WithHook", f) }
 
 const defaultTarget = 500 * time.Millisecond

@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-go/sluice/internal/cause"
 )
 
-// Peek returns the answer of Acquire now, for a request without a deadline, a class and a tenant, and
+// Peek returns the current answer of Acquire for a request without deadline, class and tenant, and
 // takes no slot; see [algo.Peeker]. A request that would wait in a queue is denied.
 func (l *Limiter) Peek(_ context.Context, _ string, n int64) (d algo.Decision, err error) {
 	n = l.slots(n)
@@ -20,7 +20,7 @@ func (l *Limiter) Peek(_ context.Context, _ string, n int64) (d algo.Decision, e
 	case n <= d.Remaining || idle && d.Remaining > 0: // an idle limiter admits any cost
 		d.Remaining = max(d.Remaining-n, 0)
 	default:
-		c := cause.Processor // a gate
+		c := cause.Processor // denied by a gate
 		if d.Allowed = false; n > d.Limit-l.working(l.inFlight.Load()) {
 			c = l.blame(d.Limit)
 		}
@@ -29,7 +29,6 @@ func (l *Limiter) Peek(_ context.Context, _ string, n int64) (d algo.Decision, e
 	return d, err
 }
 
-// explainDenial writes the denial of n units under a limit.
 func (l *Limiter) explainDenial(d *algo.Decision, n int64, c algo.Cause, limit int64) {
 	inFlight, mean, ahead := l.working(l.inFlight.Load()), l.mean.Load(), int64(0)
 	if l.queue != nil {

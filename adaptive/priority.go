@@ -10,32 +10,29 @@ import (
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
-// WithPriorities makes the limiter deny requests of a lower [Class] before requests
-// of a higher one, for any keys. It changes which requests are denied under overload and
-// not how many:
+// WithPriorities makes the limiter deny requests of a lower [Class] before requests of a higher
+// one, for any keys. It changes which requests are denied under overload, not how many:
 //
-//   - In front of the processor ([RunQueue], [Default]) a request that the queue
-//     denies passes on credit, and the next one of a lower class that the queue admits
-//     is denied for it. The number of passing requests is the same as without
-//     priorities, apart from the credit: at most a third of the target ([WithTarget])
-//     of work. So a class loses nothing while the demand of it and the classes above
-//     is below the capacity.
-//   - Slots in flight cannot be lent. In a queue ([WithQueue]) the highest class is
-//     served first. A limit that binds without overload too, such as [Fixed], needs one.
-//     Without one, while a class lacks slots of [Default], some are kept free of the
-//     classes below it: so many that about 1 in 250 of its requests finds none, at
-//     most a quarter of the limit (or five if that is more, but no more than half). They stay
-//     kept until the class has sent nothing under overload for 30 seconds. While more is in
-//     flight than a limit that fell allows, and new work would still be in time, every second
-//     slot that ends goes to the classes that ask but the lowest, the highest first.
+//   - In front of the processor ([RunQueue], [Default]) a request that the queue denies passes on
+//     credit, and the next one of a lower class that the queue admits is denied for it. The number
+//     of passing requests is the same as without priorities, apart from the credit: at most a third
+//     of the target ([WithTarget]) of work. So a class loses nothing while its demand and that of
+//     the classes above fit the capacity.
+//   - Slots in flight cannot be lent. A queue ([WithQueue]) serves the highest class first. A limit
+//     that binds without overload too, such as [Fixed], needs one. Without a queue [Default]
+//     reserves slots for a class that lacks some: so many that about 1 in 250 of its requests finds
+//     none, at most a quarter of the limit (or five if that is more, up to half of it). They stay
+//     reserved until the class has sent nothing under overload for 30 seconds. While more is in
+//     flight than a lowered limit, and new work would still be in time, every second slot that ends
+//     goes to a class that asks, highest first, except the lowest.
 //
-// Without overload, which ends a second after the last denial, no request is denied.
-// Within a class users are not distinguished: see [WithFairShares].
+// Without overload, which ends a second after the last denial, no request is denied. Within a class
+// all users are alike: see [WithFairShares].
 func WithPriorities() Option { return wiring.With("WithPriorities", true) }
 
 const (
 	strainMemory = int64(time.Second)      // from the last denial to the end of the overload
-	keepScale    = 256                     // a slot more to keep for each denial, one less for 256 admissions
+	keepScale    = 256                     // one more slot kept for each denial, one less for 256 admissions
 	keepFew      = 5                       // slots that may be kept of a small limit, but no more than half
 	keptMemory   = int64(30 * time.Second) // from the last request of a rank until no slots are kept for it
 	minSlack     = 2                       // requests
@@ -50,7 +47,7 @@ const (
 	ranks  = places * rank(classes)
 )
 
-// order decides which requests are denied. How many is for the strategy to decide.
+// order decides which requests are denied; the strategy decides how many.
 type order struct {
 	priorities bool
 	shares     *shares               // nil: tenants do not matter
@@ -60,8 +57,8 @@ type order struct {
 	asked      [ranks]atomic.Int64   // instant of the rank's last request
 	last       [classes]atomic.Int64 // instant at which a request of the class last found its slots
 
-	freed  atomic.Int64  // slots that ended above the limit, and that nobody has inherited
-	atRest atomic.Uint32 // requests that arrived while a processor had nothing to do
+	freed  atomic.Int64  // slots that ended above the limit and are not inherited yet
+	atRest atomic.Uint32 // requests that arrived while a processor was idle
 }
 
 func newOrder(priorities, shared bool, weight func(string) float64) *order {
@@ -79,7 +76,7 @@ func newOrder(priorities, shared bool, weight func(string) float64) *order {
 type claim struct {
 	charge charge
 	rank   rank
-	price  int64   // the part that others give up for it: service, or a request without fair shares
+	price  int64   // what others give up for it: service, or one request without fair shares
 	known  bool    // there was overload when it arrived, or it had to wait
 	tenant string  // with fair shares
 	turn   float64 // service of a unit in virtual time, see flows
@@ -89,7 +86,7 @@ type claim struct {
 // strained reports whether there is overload.
 func (o *order) strained(at int64) bool { return at < o.until.Load() }
 
-// strain notes a denial.
+// strain starts or prolongs the overload after a denial.
 func (o *order) strain(at int64) {
 	until := o.until.Load()
 	if at >= until {
@@ -102,7 +99,7 @@ func (o *order) strain(at int64) {
 	}
 }
 
-// claim computes the claim of a request.
+// claim computes the request's claim.
 func (l *Limiter) claim(ctx context.Context, a *arrival) {
 	o, c := l.order, &a.claim
 	*c = claim{known: true, rank: places * rank(Normal), price: 1}
@@ -123,8 +120,9 @@ func (l *Limiter) claim(ctx context.Context, a *arrival) {
 	note(&o.asked[c.rank], a.at)
 }
 
-// keeps is the number of slots that a request must leave free, and for which rank: for higher classes,
-// and, where no lower class finds any, for tenants within their share if its own is beyond.
+// keeps returns the number of slots that a request must leave free, and for which rank: a higher class
+// or, if no lower class finds slots and the request's tenant is beyond its share, tenants within
+// theirs.
 func (o *order) keeps(c *claim, at int64) (slots int64, higher rank) {
 	if !c.known {
 		return 0, 0
@@ -141,7 +139,7 @@ func (o *order) keeps(c *claim, at int64) (slots int64, higher rank) {
 	return slots, higher
 }
 
-// lowerFound reports whether a request of a lower class lately found its slots.
+// lowerFound reports whether a request of a lower class found its slots within strainMemory.
 func (o *order) lowerFound(class rank, at int64) bool {
 	for lower := class + 1; lower < rank(classes); lower++ {
 		if last := o.last[lower].Load(); last > 0 && at-last < strainMemory {
@@ -151,7 +149,7 @@ func (o *order) lowerFound(class rank, at int64) bool {
 	return false
 }
 
-// denied notes the denial of a request, if requests differ.
+// denied counts the denial of a request, unless all requests are alike.
 func (o *order) denied(a *arrival) {
 	if o == nil {
 		return
@@ -163,14 +161,14 @@ func (o *order) denied(a *arrival) {
 	o.decided(a, false)
 }
 
-// lacked keeps more slots for the rank of a request that found none.
+// lacked reserves more slots for the rank of a request that found none.
 func (o *order) lacked(a *arrival, limit int64) {
 	o.kept[a.rank].Store(min(o.kept[a.rank].Load()+keepScale*a.n, mostKept(limit)*keepScale))
 }
 
 func mostKept(limit int64) int64 { return max(limit/4, min(limit/2, keepFew)) }
 
-// found notes that a request found its slots.
+// found reserves fewer slots for the rank of a request that found its own, and notes when.
 func (o *order) found(a *arrival) {
 	if kept := o.kept[a.rank].Load(); kept > 0 {
 		o.kept[a.rank].Add(-min(a.n, kept))
@@ -178,22 +176,22 @@ func (o *order) found(a *arrival) {
 	note(&o.last[a.rank/places], a.at)
 }
 
-// note sets a word that many requests share to the instant at, if it is far from it.
+// note stores the instant at, unless word is close to it: many requests share word.
 func note(word *atomic.Int64, at int64) {
 	if at-word.Load() > strainMemory/16 {
 		word.Store(at)
 	}
 }
 
-// decided counts a decision for the list of the heaviest tenants. No claim is known without
-// an order.
+// decided counts a decision for the list of the heaviest tenants. Without an order no claim is
+// known.
 func (o *order) decided(a *arrival, admitted bool) {
 	if a.known && o.shares != nil {
 		o.shares.heaviest.note(a.key, a.price, a.at, admitted)
 	}
 }
 
-// forRank is the cause of a denial of a request to the benefit of a higher rank.
+// forRank returns the cause of a denial in favor of a higher rank.
 func forRank(r, higher rank) algo.Cause {
 	if r/places == higher/places {
 		return cause.Share

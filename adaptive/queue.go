@@ -7,9 +7,8 @@ import (
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
-// Queue configures how requests wait for a slot; [FIFO] and [CoDel] make one.
-// Every queue is bounded in length and in time, because an unbounded queue turns
-// overload into answers that come too late.
+// Queue configures how requests wait for a slot; [FIFO] and [CoDel] make one. Its length and its
+// waits are bounded, because an unbounded queue turns overload into late answers.
 type Queue struct {
 	discipline discipline
 	length     int
@@ -25,36 +24,32 @@ const (
 	codel
 )
 
-// maxQueueLength bounds the length of a queue.
 const maxQueueLength = 1 << 20
 
-// FIFO is a queue of at most n requests, 1 to 1048576, each of which waits at most
-// d, above 0, in the order of arrival. A request that finds the queue full is denied
-// at once.
+// FIFO returns a queue in the order of arrival: at most n requests, 1 to 1048576, each of which
+// waits at most d, above 0. A full queue denies new requests at once.
 //
-// Use it where the order matters or waits are rare. Under lasting overload every
-// admitted request has waited for nearly d; [CoDel] does better there.
+// Use it where the order matters or waits are rare. Under lasting overload every admitted request
+// has waited for nearly d; [CoDel] does better there.
 func FIFO(n int, d time.Duration) Queue {
 	return Queue{discipline: fifo, length: n, wait: d}
 }
 
-// CoDel is a queue of at most n requests, 1 to 1048576, that distinguishes a burst
-// from a standing queue, as RFC 8289 does for packets.
+// CoDel returns a queue of at most n requests, 1 to 1048576, that distinguishes a burst from a standing
+// queue, as RFC 8289 does for packets.
 //
-//   - A queue that was empty at some moment of the last interval is a burst:
-//     requests are served in the order of arrival and wait at most interval.
-//   - Any other queue is a standing queue: new requests wait at most target, the
-//     newest is served first, and when the queue is full the oldest is denied to
-//     make room, because its caller has waited longest and is the likeliest to have
-//     given up.
+//   - A queue that was empty at some moment of the last interval is a burst: requests are served in the
+//     order of arrival and wait at most interval.
+//   - Any other queue is a standing queue: new requests wait at most target, the newest is served
+//     first, and when the queue is full the oldest is denied to make room, because its caller has
+//     waited longest and is the likeliest to have given up.
 //
 // With [WithFairShares] each tenant has such a queue, as in RFC 8290; all of a class are standing while
 // several tenants have been waiting at every moment of an interval. A target or interval of 0 means the
 // RFC's 5 ms and 100 ms.
 //
-// The form, a bound on the wait and adaptive LIFO in place of the RFC's schedule of
-// drops, is from Maurer, Fail at Scale (ACM Queue 13(8), 2015). Do not use it where
-// requests must be served in order.
+// The bounded wait and adaptive LIFO, in place of the RFC's schedule of drops, are from Maurer, Fail at
+// Scale (ACM Queue 13(8), 2015). Do not use it where requests must be served in order.
 func CoDel(n int, target, interval time.Duration) Queue {
 	if target == 0 {
 		target = 5 * time.Millisecond
@@ -79,17 +74,16 @@ func (q Queue) check() error {
 	return nil
 }
 
-// WithQueue lets requests that do not fit wait for a slot. Acquire then blocks, at
-// most until its context ends.
+// WithQueue lets requests that do not fit wait for a slot: Acquire blocks, at most until its context ends.
 //
-// With [WithPriorities] a higher class is served first, and a full queue denies requests of the lowest:
-// a lower class waits for as long as a higher one takes all slots. With [WithFairShares] the tenants of a
-// class take turns, by their weights and the service of their requests, and a full queue denies the last
-// request of the tenant that would be served last or has used most of its share. No slots are kept free.
+// With [WithPriorities] the queue serves a higher class first and, when full, denies the lowest: a lower
+// class waits while a higher one takes all slots. With [WithFairShares] the tenants of a class take turns,
+// by their weights and the service of their requests, and a full queue denies the last request of the
+// tenant that would be served last or has used most of its share. No slots are kept free.
 //
-// Bound: in the order of arrival a request waits for the requests of its class and tenant that were in
-// the queue before it, and for each other tenant of the class for as many, times the ratio of the weights,
-// and one more. A standing queue of CoDel is served newest first; there its target is the bound.
+// Bound: in the order of arrival a request waits for the earlier ones of its class and tenant, and for
+// each other tenant of the class as many, times the ratio of the weights, plus one. CoDel serves a
+// standing queue newest first; there its target is the bound.
 func WithQueue(q Queue) Option {
 	return wiring.With("WithQueue", q)
 }

@@ -7,15 +7,14 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// fastestMemory is the number of slower successes after which a fast one is mostly
-// forgotten.
+// fastestMemory is the number of slower successes that mostly erase a fast one.
 const fastestMemory = 1024
 
-// sampleOneIn is the number of admissions per measured duration, where only
-// RetryAfter depends on it. A measurement costs two readings of the clock.
+// sampleOneIn is the number of admissions per measured duration if only RetryAfter depends on it: a
+// measurement costs two readings of the clock.
 const sampleOneIn = 16
 
-// durations are those of work that has ended.
+// durations summarizes the duration of completed work.
 type durations struct {
 	mean       atomic.Int64  // smoothed RTT of successes, nanoseconds
 	fastest    atomic.Int64  // a recent short RTT, nanoseconds
@@ -23,8 +22,8 @@ type durations struct {
 	admissions atomic.Uint32 // counted only if sampled
 }
 
-// start is the instant of an admission, or 0 for an admission without a sample: a
-// fixed limit learns nothing from the clock, which is most of the cost.
+// start returns the instant of an admission, or 0 for one without a sample: under a fixed limit the
+// clock would be most of the cost.
 func (l *Limiter) start() int64 {
 	if l.sampled && l.admissions.Add(1)%sampleOneIn != 1 {
 		return 0
@@ -36,14 +35,14 @@ func (l *Limiter) start() int64 {
 // implements [algo.Releaser]; callers use the lease's Release.
 func (l *Limiter) Release(h algo.Handle, o algo.Outcome) { l.release(&h, o, 0) }
 
-// ReleaseAfterWait is Release of work that has waited for its client, a time that is not
-// charged to its tenant. It implements [algo.ClientWaiter]; callers use the lease's Release.
+// ReleaseAfterWait releases work that waited for its client, a time that its tenant is not charged
+// for. It implements [algo.ClientWaiter]; callers use the lease's Release.
 func (l *Limiter) ReleaseAfterWait(h algo.Handle, o algo.Outcome, waited time.Duration) {
 	l.release(&h, o, waited)
 }
 
 func (l *Limiter) release(h *algo.Handle, o algo.Outcome, waited time.Duration) {
-	// The slot is free before a strategy can panic.
+	// A strategy may panic, so the slot is freed first.
 	left := l.working(l.inFlight.Add(-l.slots(h.N)))
 	if less := l.lighterBy(h, h.N); less > 0 {
 		l.lighter.Add(-less)

@@ -12,20 +12,19 @@ import (
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
-// RunQueue is a strategy for services whose bottleneck is the processor. It denies a request if, when
-// its goroutine first runs, more goroutines are ready to run than a limit allows: there requests wait in
+// RunQueue limits a service whose bottleneck is the processor. It denies a request if more goroutines
+// are ready to run, when the request's goroutine first runs, than a limit allows: such requests wait in
 // Go, in front of their handlers, where no limit on requests in flight sees them.
-//
-//   - Nothing is denied while the runnable goroutines, each taken for a request, would be done within
-//     .85 of the target ([WithTarget]) on the process's part of the processors (a third of them where
-//     requests share connections, see [Limiter.Multiplexed]), and either all would be on all
-//     processors, or a tenth of the processor time was to spare lately, three hundredths while the
-//     demand is at most 100 %. Otherwise the limit decides, until the mean demand of the last second
-//     or so is at most 100 %.
+//   - It denies nothing while the queue drains in time: the runnable goroutines, each counted as a
+//     request, would finish within .85 of the target ([WithTarget]) on the process's part of the
+//     processors (a third of them if requests share connections, see [Limiter.Multiplexed]). In addition
+//     they must drain on all processors, or a tenth of the processor time must have been idle lately
+//     (three hundredths while the demand is at most 100 %). Otherwise the limit decides, until the mean
+//     demand of about a second is at most 100 %.
 //   - The limit is as many goroutines as take seven tenths of the target, 20 to 96. As the demand grows
-//     from 100 % to 115 % it closes to 6, to 12 where requests share connections, or to fewer where
-//     these take longer or less than a seventh of the requests can be served; less far while it leaves
-//     the processors idle.
+//     from 100 % to 115 % it closes to 6, to 12 if requests share connections, or to fewer if these take
+//     longer or less than a seventh of the requests can be served. It closes less far while it leaves
+//     processors idle.
 //   - The demand is the rate of arrivals times the processor time per completion, a mean over the time
 //     of 100 requests, 0.1 to 2 s, in moments without denials. The process gets GOMAXPROCS processors,
 //     or less by the quota of its control group, read every 10 s, or by what other processes take.
@@ -38,9 +37,9 @@ import (
 //	limit       ‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾╲________________╱‾‾
 //	denied      ______________________▁▂▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄______
 //
-// A cost above 1 counts as 1. Without the number of runnable goroutines in runtime/metrics (logged once)
-// goroutines above the lowest number of the last minute count, and without the processor time of the
-// process (neither Unix nor Windows) all time. Options: [WithTarget], [WithHook].
+// A cost above 1 counts as 1. If runtime/metrics lacks the number of runnable goroutines (logged once),
+// goroutines above the lowest number of the last minute count instead. Where the processor time of the
+// process is unknown (neither Unix nor Windows), all time counts. Options: [WithTarget], [WithHook].
 func RunQueue(opts ...Option) Strategy {
 	q, err := newRunQueue("RunQueue", opts)
 	if err != nil {
@@ -56,11 +55,11 @@ type runQueue struct {
 	hook    func(State)
 
 	limit     atomic.Int64 // of runnable goroutines
-	drainable atomic.Int64 // these three: see queueLimits
+	drainable atomic.Int64 // this and the next two: see queueLimits
 	harmless  atomic.Int64
 	drain     atomic.Int64
 	next      atomic.Int64 // instant of the next update
-	waits     atomic.Int64 // in the run queue, of each request
+	waits     atomic.Int64 // each request's waits in the run queue
 	_         [16]byte     // every request writes the fields below
 
 	arrived, rejected, completed atomic.Int64 // since the last update
@@ -68,15 +67,15 @@ type runQueue struct {
 	least                        atomic.Int64 // runnable goroutines since then
 	lastRead                     atomic.Int64 // runnable goroutines
 	rtt, square                  atomic.Int64 // mean of successes, ns, and of its square, us*us; 0: unknown
-	reading, decides, spare      atomic.Bool  // decides: the queue did not drain in time, so the limit decides
+	reading, decides, spare      atomic.Bool  // decides: the limit decides, because the queue did not drain in time
 
 	mu            sync.Mutex // guards the fields below
 	procs         float64    // processors, within the quota
 	capacity      float64    // of those, for this process
-	measured      int64      // instant of the measurement of procs
+	measured      int64      // instant at which procs was measured
 	updated       int64
 	cpu           time.Duration // used until then
-	busy          int64         // instant since which, or since the last update, the queue may have stood
+	busy          int64         // instant since which, or since the last update, the queue may have been busy
 	busyCPU       time.Duration // used until then
 	all, calm     expense       // calm: of moments without denials
 	cost          float64       // processor time of a request, s; 0: unknown
@@ -112,10 +111,10 @@ func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
 // waiting reports whether goroutines waited for the processor at the last reading.
 func (q *runQueue) waiting() bool { return q.lastRead.Load() != 0 }
 
-// drains is how many goroutines, and how much processor time in ns, are done within the target.
+// drains returns how many goroutines, and how much processor time in ns, finish within the target.
 func (q *runQueue) drains() (goroutines, time int64) { return q.drainable.Load(), q.drain.Load() }
 
-// arrive counts n requests more than have arrived: a denied one may need as much as several.
+// arrive counts n more requests than have arrived: a denied one may be worth several.
 func (q *runQueue) arrive(n int64) { q.arrived.Add(max(n, 0)) }
 
 func (q *runQueue) Limit() int           { return noLimit }
@@ -134,9 +133,9 @@ func (q *runQueue) Admits(at time.Duration) bool {
 	return true
 }
 
-// exceeded reports whether a request is denied, see [RunQueue]. The runnable goroutines are read,
-// behind a lock of the runtime, only where all are above a quarter of what drains. It notes the
-// lowest reading, and once it denies, the limit decides until learnDemand ends that.
+// exceeded reports whether to deny a request, see [RunQueue]. Reading the runnable goroutines takes
+// a lock of the runtime, so it only happens while all goroutines exceed a quarter of what drains.
+// It notes the lowest reading. Once it denies, the limit decides until learnDemand ends that.
 func (q *runQueue) exceeded() bool {
 	runnable, drainable := int64(0), q.drainable.Load()
 	all, ok := q.machine.Goroutines()
@@ -154,7 +153,8 @@ func (q *runQueue) exceeded() bool {
 	return true
 }
 
-// runnable is that number, 0 if it is unknown. Requests never wait for others' readings.
+// runnable returns the number of runnable goroutines, 0 if unknown; no request waits for another
+// one's reading.
 func (q *runQueue) runnable() int64 {
 	if q.reading.CompareAndSwap(false, true) {
 		n, ok := q.machine.Runnable()
@@ -175,7 +175,7 @@ func (q *runQueue) Full() bool {
 	q.arrived.Add(1)
 	q.rejected.Add(1)
 	if at := q.machine.Now(); at >= q.next.Load() {
-		q.update(at) // if every request is denied here, nothing else does it
+		q.update(at) // if every request is denied here, nothing else updates
 	}
 	return true
 }
@@ -186,20 +186,20 @@ func (q *runQueue) Admitted(time.Duration, int64, int64) {}
 // Finished implements [Follower].
 func (q *runQueue) Finished(Sample, int64) { q.completed.Add(1) }
 
-// Denied counts a request that found no slot: it uses no processor. A look is no arrival.
+// Denied counts a request that found no slot and so uses no processor. A peek is no arrival.
 func (q *runQueue) Denied(_ time.Duration, n, _ int64, _ algo.Cause) {
 	if n > 0 {
 		q.lacked.Add(1)
 	}
 }
 
-// Observe keeps the mean response time.
+// Observe updates the mean response time.
 func (q *runQueue) Observe(s Sample) {
 	average(&q.rtt, int64(s.RTT))
 	average(&q.square, s.RTT.Microseconds()*s.RTT.Microseconds())
 }
 
-// update learns and sets the limit, by requests: a goroutine would wait in the queue itself.
+// update learns and sets the limit. Requests call it: a goroutine would itself wait in the queue.
 func (q *runQueue) update(at int64) {
 	if !q.mu.TryLock() {
 		return
@@ -213,7 +213,7 @@ func (q *runQueue) update(at int64) {
 	}
 }
 
-// measure is update for the holder of the lock.
+// measure is update with q.mu held.
 func (q *runQueue) measure(at int64) {
 	pause := at - q.next.Swap(at+queueUpdateEvery)                           // without an arrival
 	if float64(pause)/1e9 > float64(q.lastRead.Load()+1)*q.cost/q.capacity { // the queue has emptied
@@ -227,13 +227,13 @@ func (q *runQueue) measure(at int64) {
 		q.procs, q.measured = machine.Capacity(q.machine), at
 	}
 	dt, denies := q.learn(at)
-	if pause > queueUpdateLatest { // the few requests around it would represent it otherwise
+	if pause > queueUpdateLatest { // otherwise the few requests around the pause would represent it
 		q.demand *= math.Exp(-float64(pause) / 1e9 / q.memory())
 	}
 	q.set(dt, denies)
 }
 
-// learn takes in the time since the last update, in seconds, and reports whether requests were
+// learn evaluates the time since the last update, dt seconds, and reports whether requests were
 // denied in it.
 func (q *runQueue) learn(at int64) (dt float64, denies bool) {
 	dt = float64(max(at-q.updated, 1)) / 1e9
@@ -242,10 +242,10 @@ func (q *runQueue) learn(at int64) (dt float64, denies bool) {
 	if known {
 		used, q.cpu = (cpu - q.cpu).Seconds(), cpu
 	}
-	lacked := q.lacked.Swap(0) // no arrivals
+	lacked := q.lacked.Swap(0) // these are no arrivals
 	arrived := float64(max(q.arrived.Swap(0)-lacked, 1))
 	rejected := float64(q.rejected.Swap(0) + lacked)
-	stood := q.least.Swap(noLimit) > 1 // one is what net/http starts for each request, to read on
+	stood := q.least.Swap(noLimit) > 1 // net/http starts one for each request, to read on
 	denies = rejected > 0
 
 	q.learnCost(dt, used, denies)
@@ -266,7 +266,7 @@ func (q *runQueue) learn(at int64) (dt float64, denies bool) {
 	return dt, denies
 }
 
-// learnDemand takes in a rate of arrivals over dt, with weight a.
+// learnDemand takes in a rate of arrivals over dt with weight a.
 func (q *runQueue) learnDemand(dt, a, rate float64) {
 	if !q.decides.Load() {
 		q.lately = demandClosed

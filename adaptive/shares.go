@@ -10,20 +10,21 @@ import (
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
-// WithFairShares divides the capacity between tenants while there is overload, so that the flood of one
+// WithFairShares divides the capacity between tenants while there is overload, so that a flood from one
 // takes nothing from the others. The tenant of a request is its key; requests without a key are one
-// tenant. weight gives a tenant its share in proportion to the others, .001 to 1000; a value that is not
-// a number above 0 counts as 1, nil gives all the same. It must be fast and must not block. If it
-// panics, Acquire does, before it has taken anything.
+// tenant. weight gives a tenant its share in proportion to the others, .001 to 1000; a value that is no
+// number above 0 counts as 1, and a nil weight gives all the same. It must be fast and must not block. If
+// it panics, Acquire panics before it takes anything.
 //
 // Each tenant may use the lesser of its demand and its weighted max-min share. Use is counted in service:
 // the time from admission to release, without waits for the client, times the units, also of work that
-// fails. Requests beyond the share of their tenant are denied only in favor of tenants within theirs. A
-// tenant that was idle, or is new, may first send 20 requests beyond its share. [WithPriorities] goes
-// before shares.
+// fails. A request beyond its tenant's share is denied only in favor of tenants within theirs. A tenant
+// that was idle, or is new, may first send 20 requests beyond its share. [WithPriorities] goes before
+// shares.
 //
-// Shares are means over about a second. The use of 400 000 tenants is kept, in at most 10 MiB; with more,
-// the one of 16 with the least use starts anew. Tenants are distinguished by hashes of 64 bits.
+// Shares are means over about a second. The limiter tracks the use of 400 000 tenants in at most 10 MiB;
+// beyond that the one of 16 with the least use starts anew. Tenants are distinguished by hashes of 64
+// bits.
 //
 // A caller that can choose its name has as many shares as names: the key must be an identity that the
 // service has verified (docs/guides/fairness.md).
@@ -50,13 +51,13 @@ type shares struct {
 	weight func(tenant string) float64 // nil: 1
 	usual  [shareMeans]atomic.Uint32   // service of a unit, smoothed, in serviceUnit, by the hash of the tenant
 	clock  atomic.Pointer[fairClock]   // rate 0 before the first overload
-	since  fairCounts                  // the last turn
+	since  fairCounts                  // since the last turn
 	ending sync.Mutex
 
 	heaviest heaviest
 }
 
-// fairCounts is service since the last turn.
+// fairCounts sums up the service since the last turn.
 type fairCounts struct {
 	bound  atomic.Int64 // within the shares of tenants that use all of theirs
 	spare  atomic.Int64 // beyond the share of a tenant, and admitted
@@ -82,7 +83,7 @@ func newShares(weight func(string) float64) *shares {
 	return s
 }
 
-// charge is the service charged for a request. It fits into a word.
+// charge is the service charged for a request, packed into a word.
 type charge struct {
 	weight  float32 // of the tenant; 0: not charged, because its share is used
 	service uint32  // expected, in serviceUnit; odd if the tenant uses all of its share
@@ -92,10 +93,10 @@ func (c charge) within() bool { return c.weight > 0 }
 
 func (c charge) bound() bool { return c.service&1 == 1 }
 
-// expected is the service for which the tenant is charged.
+// expected returns the service charged in advance.
 func (c charge) expected() int64 { return int64(c.service) * serviceUnit }
 
-// place is the place among requests of a class.
+// place returns the request's place within its class.
 func (c charge) place() rank {
 	switch {
 	case !c.within():
@@ -112,13 +113,13 @@ func unpack(word int64) charge {
 	return charge{math.Float32frombits(uint32(word>>32) &^ (1 << 31)), uint32(word)}
 }
 
-// serviceOf is the service of n units that take as long as unit each.
+// serviceOf returns the service of n units that take as long as unit each.
 func serviceOf(unit, n int64) int64 {
 	return int64(min(float64(unit)*float64(n), mostService))
 }
 
-// charge charges the tenant for n units if that is within its share, and returns what it had used of
-// that before, in virtual time: at most shareBurst requests. Without an estimate a unit takes mean.
+// charge charges the tenant for n units if they are within its share. It returns the tenant's use
+// before, at most shareBurst requests, in virtual time. Without an estimate a unit takes mean.
 func (s *shares) charge(tenant string, weight float64, n, at, inFlight, mean int64) (c charge, used float64) {
 	clock := s.turn(at, inFlight)
 	now := clock.now(at)
@@ -150,7 +151,7 @@ func (s *shares) weightOf(tenant string) float64 {
 	return usableWeight(s.weight(tenant))
 }
 
-// usableWeight is w, or 1 where that is no weight.
+// usableWeight returns w, or 1 if w is no weight.
 func usableWeight(w float64) float64 {
 	if w > 0 && !math.IsInf(w, 1) {
 		return min(max(w, minWeight), maxWeightOfTenant)
@@ -160,7 +161,7 @@ func usableWeight(w float64) float64 {
 
 const minWeight, maxWeightOfTenant = 1e-3, 1e3
 
-// finished charges the service that n units have taken, for took, in place of the expected.
+// finished charges the service of n units, which lasted for took, instead of the expected one.
 func (s *shares) finished(tenant string, n, at, took int64, c charge) {
 	service := serviceOf(took, n)
 	by := 0.0
@@ -177,7 +178,7 @@ func (s *shares) finished(tenant string, n, at, took int64, c charge) {
 	usual.Store(uint32(was + (is-was)/shareMemory))
 }
 
-// correct changes the use of a tenant, and returns the tenant's hash.
+// correct changes tenant's use and returns the tenant's hash.
 func (s *shares) correct(tenant string, at int64, by float64) (id uint64) {
 	clock := s.clock.Load()
 	now := clock.now(at)
@@ -189,7 +190,7 @@ func (s *shares) correct(tenant string, at int64, by float64) (id uint64) {
 	return id
 }
 
-// turn adjusts the fair rate, when it is time, and returns the virtual clock.
+// turn adjusts the fair rate once per fairTurn and returns the virtual clock.
 func (s *shares) turn(at, inFlight int64) *fairClock {
 	clock := s.clock.Load()
 	begun := clock.rate > 0

@@ -16,24 +16,24 @@ import (
 // sojourn limits the work in flight while new work would take too long: n/r by Little's law, where n is
 // in flight and r ends per second.
 //
-// It is self-stabilising: from any state it is right again within seconds, because it holds nothing
-// back that has no end.
+// It is self-stabilising: everything that it learns expires, so it recovers from any state within
+// seconds.
 //
-//   - Without a limit nothing is denied while n/r is at most signTarget of the patience, whatever was
-//     learned.
-//   - A limit is half of a target's worth of ends. Where work takes less than that by nature, such a
-//     limit grows with each window, up to the capacity; so no time of work has to be known.
-//   - Beyond that a queue is told from slow work by whether the time of work grows with the work in
-//     flight (fit), and by whether fewer end where fewer are in flight (windowed). Samples are gone
+//   - Without a limit it denies nothing while n/r is at most signTarget of the patience, whatever it
+//     has learned.
+//   - A limit is half of a target's worth of ends. If work takes less than that by nature, the limit
+//     grows with each window, up to the capacity; so the time of work need not be known.
+//   - Beyond that it distinguishes a queue from slow work: in a queue the time of work grows with the
+//     work in flight (fit), and the rate of ends does not fall with it (windowed). Samples are gone
 //     after two spans of 1.5 s, or of three mean times; the window before a limit goes with the limit.
-//   - That work is slow by nature is believed for 1 to 5 minutes, and only while it takes less than 1.5
-//     times as long as then (slow). A limit has to show it: the rate of ends followed it.
+//   - It takes work for slow by nature (slow) for 1 to 5 minutes, and only while the time grows less
+//     than 1.5-fold. A limit has to show it: the rate of ends followed the limit.
 //   - Clients that leave lower the target (patience), which grows again by a tenth each second.
 type sojourn struct {
 	wiring.Owned
 	machine machine.Machine
 	target  float64     // s
-	busy    func() bool // work waits for the processor; for the text only
+	busy    func() bool // whether work waits for the processor; for the text only
 	hook    func(State)
 
 	limit atomic.Int64
@@ -53,20 +53,20 @@ type sojourn struct {
 	standing window.Lowest // work in flight for long, such as long polls
 	now      float64       // work in flight at the last update, without standing work
 	patience float64       // of the clients, at most the target, s
-	calmAt   int64         // instant at which work last took little time
+	calmAt   int64         // instant at which work was last quick
 	sign     sign
 	hold     hold
 	slow     slow
-	ended    string // why the last limit did
+	ended    string // why the last limit ended
 }
 
 const (
 	sojournEvery = int64(5 * time.Millisecond)
 	probeEvery   = int64(1e9) // ns, while nothing ends: hang 10s
 	idleEnds     = int64(1e9) // ns without arrivals and ends, which end a limit: TestDefaultAfterAPause
-	bearTarget   = 0.5        // of the patience, which work takes under a limit; none begins below signTarget
-	calmTarget   = 0.25       // of the patience, which work takes in calm
-	patienceLow  = 0.1        // of the target: quick failures are no clients that left
+	bearTarget   = 0.5        // of the patience, time of work under a limit; none begins below signTarget
+	calmTarget   = 0.25       // of the patience, time of work in calm
+	patienceLow  = 0.1        // of the target, at least: quick failures are no clients that left
 	patienceGrow = 10.0       // s, in which it grows by e
 	patienceUsed = 0.8        // of the time after which clients left: 10 x 20ms cv 2
 )
@@ -91,7 +91,7 @@ func (s *sojourn) Admitted(at time.Duration, _, inFlight int64) {
 func (s *sojourn) Finished(x Sample, inFlight int64) {
 	if x.Outcome.Result() == algo.Canceled {
 		s.began.Add(-1)
-		if int64(x.End-x.RTT) >= s.probed.Load() { // a probe has not begun: another one may
+		if int64(x.End-x.RTT) >= s.probed.Load() { // a canceled probe: allow another one
 			s.probed.Store(0)
 		}
 	} else {
@@ -101,7 +101,7 @@ func (s *sojourn) Finished(x Sample, inFlight int64) {
 	s.update(int64(x.End), inFlight)
 }
 
-// Denied updates too: while every request is denied nothing else does.
+// Denied updates too, because nothing else does while every request is denied.
 func (s *sojourn) Denied(at time.Duration, n, inFlight int64, _ algo.Cause) {
 	if n = max(n, 1); s.wanted.Load() != n {
 		s.wanted.Store(n)
@@ -110,7 +110,7 @@ func (s *sojourn) Denied(at time.Duration, n, inFlight int64, _ algo.Cause) {
 	s.update(int64(at), inFlight)
 }
 
-// Cause is latency or hang while there is a limit.
+// Cause returns latency or hang while there is a limit.
 func (s *sojourn) Cause() algo.Cause {
 	if c := algo.Cause(s.cause.Load()); c != cause.None {
 		return c
@@ -136,7 +136,7 @@ func (s *sojourn) update(at, inFlight int64) {
 	s.hook(is)
 }
 
-// regime is update for the holder of the lock.
+// regime is update with s.mu held.
 func (s *sojourn) regime(at, inFlight int64) {
 	s.next.Store(at + sojournEvery)
 	if at-s.pace.updated > idleEnds {
@@ -160,7 +160,7 @@ func (s *sojourn) regime(at, inFlight int64) {
 	s.limit.Store(s.nextLimit(at, inFlight))
 }
 
-// measure finds the standing work, the patience of the clients, and whether there is calm.
+// measure estimates the standing work and the clients' patience, and notes calm.
 func (s *sojourn) measure(at int64, dt float64, c counts, inFlight float64) {
 	p := &s.pace
 	if p.old.Load() {
@@ -184,7 +184,7 @@ func (s *sojourn) takes(n float64) float64 { return n / max(s.pace.rate, 1e-9) }
 // free ends the limit.
 func (s *sojourn) free(why string) { s.hold, s.sign, s.ended = hold{}, sign{}, why }
 
-// nextLimit is the limit from now on, with room for a probe while nothing ends.
+// nextLimit returns the new limit, with room for a probe while nothing ends.
 func (s *sojourn) nextLimit(at, inFlight int64) int64 {
 	if s.hold.cause == cause.None {
 		return noLimit

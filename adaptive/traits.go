@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-go/sluice/internal/machine"
 )
 
-// traits are what a limiter needs to know of its strategies. The strategies of this package have a
-// method that states their own; those of others are known by the interfaces that they implement.
+// traits describes a limiter's strategies. Strategies of this package state their own by a method;
+// the interfaces that others implement show theirs.
 type traits struct {
 	gates      []Gate        // none: only the limit decides
 	blamable   []blamable    // know why their limit is low
@@ -16,7 +16,7 @@ type traits struct {
 	clocked    []clockReader // read the clock themselves
 	owned      []ownable     // belong to one limiter
 	processors []*runQueue
-	tooLate    func() bool // new work would be; nil: that is not known
+	tooLate    func() bool // whether new work would be too late; nil: unknown
 
 	max           int64 // largest limit
 	countsWaiting bool  // work that waits for its client counts as in flight
@@ -43,7 +43,7 @@ type ownable interface {
 	GiveBack()
 }
 
-// traitsOf are the traits of a strategy, or of all in a Min.
+// traitsOf returns the traits of s, or of all strategies in a Min.
 func traitsOf(s Strategy) traits {
 	t := traits{max: int64(maxLimit(s)), perRequest: true}
 	for _, leaf := range leaves(s) {
@@ -69,7 +69,6 @@ func (t *traits) add(s Strategy) {
 	}
 }
 
-// appendIf adds s to those that implement T, if it does.
 func appendIf[T any](all []T, s Strategy) []T {
 	if one, ok := s.(T); ok {
 		all = append(all, one)

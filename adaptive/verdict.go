@@ -2,9 +2,9 @@ package adaptive
 
 import "math"
 
-// Work that takes long either queues, or is slow by nature. Two measurements tell one from the other:
-// whether the time of work grows with the work in flight at its admission (fit), and whether fewer end
-// per second once fewer are in flight (windowed).
+// Work that takes long either queues or is slow by nature. Two measurements distinguish them: whether
+// the time of work grows with the work in flight at its admission (fit), and whether the rate of ends
+// falls with the work in flight (windowed).
 type verdict int
 
 const (
@@ -14,7 +14,7 @@ const (
 )
 
 const (
-	unknownErr  = 9.0  // standard error of a part, or an elasticity, of which nothing is known
+	unknownErr  = 9.0  // standard error of an unknown part or elasticity
 	queuePart   = 0.2  // of the time of work, that grows with the work in flight: more is a queue
 	naturePart  = 0.5  // less is none
 	mostPart    = 1.4  // which is impossible in a queue: 300 ms, 100 a second
@@ -23,10 +23,10 @@ const (
 	leastStep   = 0.2  // of the logarithm of the work in flight, for a comparison of windows
 )
 
-// fit is a regression of the time of work on the work in flight at its admission: sums of both.
+// fit is a regression of the time of work on the work in flight at its admission, by sums.
 type fit struct{ one, n, t, nn, nt, tt float64 }
 
-// sample is the fit of one end: work that began with n in flight, and took t.
+// sample returns the fit of one end: work that began with n in flight and took t.
 func sample(n, t float64) fit { return fit{1, n, t, n * n, n * t, t * t} }
 
 func (f *fit) add(o fit) {
@@ -56,20 +56,20 @@ func (f *fit) uneven() float64 {
 func (f *fit) part() (part, err float64) {
 	n, t := f.n/f.one, f.t/f.one
 	nn, nt, tt := f.nn/f.one-n*n, f.nt/f.one-n*t, f.tt/f.one-t*t
-	if f.one < rateEnds || nn < 0.3 || t <= 0 { // hardly any difference in the work in flight
+	if f.one < rateEnds || nn < 0.3 || t <= 0 { // the work in flight hardly varied
 		return 0, unknownErr
 	}
 	slope := nt / nn
 	return slope * n / t, math.Sqrt(max(tt-slope*nt, 0)/nn/f.one*max(1, n/independent)) * n / t
 }
 
-// narrow reports that the work in flight hardly varied: a limit holds it there.
+// narrow reports whether the work in flight hardly varied, because a limit holds it there.
 func (f *fit) narrow() bool {
 	n := f.n / f.one
 	return f.nn/f.one-n*n < n/4
 }
 
-// windowed is a span of time: its mean work in flight, and its ends.
+// windowed summarizes a span of time: its mean work in flight and its ends.
 type windowed struct{ n, rate, ends float64 }
 
 // follows returns the elasticity of the rate of ends to the work in flight between two windows, and its
@@ -82,8 +82,8 @@ func (w windowed) follows(was windowed, uneven float64) (elasticity, err float64
 	return math.Log(w.rate/was.rate) / step, math.Sqrt((1+uneven)*(1/w.ends+1/was.ends)) / math.Abs(step)
 }
 
-// verdict judges work that takes w seconds by the times of work. Those of clients that leave are cut
-// off, and say nothing, unless other work is quick.
+// verdict judges work that takes w seconds. Clients that leave cut the times of work off, which then
+// show nothing unless other work is quick.
 func (s *sojourn) verdict(w float64) verdict {
 	part, err := s.pace.fit.part()
 	mean := s.pace.fit.mean()
@@ -99,7 +99,7 @@ func (s *sojourn) verdict(w float64) verdict {
 	return unclear
 }
 
-// few reports whether too little ends for a verdict.
+// few reports whether too few requests end for a verdict.
 func (s *sojourn) few(v verdict, rate float64) bool {
 	_, err := s.pace.fit.part()
 	return rate*s.target < judgeEnds && (v != queues || err > queuePart)

@@ -11,13 +11,12 @@ import (
 	"github.com/sluice-go/sluice/internal/cause"
 )
 
-// waitQueue is the queue of a running limiter, under a lock. Which class and tenant goes next is for
-// flows; the discipline orders the requests of one.
+// waitQueue is the queue of a running limiter, under a lock. flows decides which class and tenant is
+// next, the discipline which request of theirs.
 //
-// No wakeup is lost. A request enters the queue and then looks for a slot; a
-// release frees a slot and then looks at the queue. The later of the two sees the
-// effect of the other. A limit that rises without a release is noticed by the next
-// request, or by a timer that runs only while requests wait.
+// No wakeup is lost: a request enters the queue and then looks for a slot, a release frees a slot
+// and then looks at the queue, so the later of the two sees the other. The next request, or a timer
+// that runs only while requests wait, notices a limit that rises without a release.
 type waitQueue struct {
 	limiter *Limiter
 	queue   Queue
@@ -29,7 +28,7 @@ type waitQueue struct {
 	closed bool
 }
 
-// pollEvery bounds the time in which a limit that rose without a release is noticed.
+// pollEvery bounds how late a rise of the limit without a release is noticed.
 const pollEvery = 10 * time.Millisecond
 
 // waiter is one request in the queue. The queue's lock guards its fields until
@@ -56,8 +55,7 @@ const (
 	closed
 )
 
-// wait takes slots in turn. An error means that the context or the
-// limiter has ended.
+// wait takes slots in turn. An error means that ctx or the limiter has ended.
 func (q *waitQueue) wait(ctx context.Context, a *arrival) (f found, err error) {
 	if err := ctx.Err(); err != nil {
 		return f, err
@@ -77,8 +75,8 @@ func (q *waitQueue) wait(ctx context.Context, a *arrival) (f found, err error) {
 	return found{w.inFlight, w.limit, c}, err
 }
 
-// enter puts a request into the queue and serves the first in turn. The waiter is
-// nil if the queue is full of requests that go before it.
+// enter puts a request into the queue and serves the first in turn. The waiter is nil if requests
+// that go before it fill the queue.
 func (q *waitQueue) enter(ctx context.Context, a *arrival) (*waiter, time.Duration, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -109,7 +107,8 @@ func (q *waitQueue) enter(ctx context.Context, a *arrival) (*waiter, time.Durati
 	return w, longest, nil
 }
 
-// evictFor is the request that makes room in a full queue for another one, nil if that is the last itself.
+// evictFor returns the request that makes room in a full queue for another one; nil if that one would be
+// last.
 func (q *waitQueue) evictFor(key flowKey, a *arrival, at int64) *waiter {
 	last := q.flows.lastWith(key, a)
 	switch {
@@ -123,7 +122,7 @@ func (q *waitQueue) evictFor(key flowKey, a *arrival, at int64) *waiter {
 	return last.newest
 }
 
-// leave ends the wait of w, which may have a slot, a denial or neither by now.
+// leave ends the wait of w, which may have got a slot or a denial meanwhile.
 func (q *waitQueue) leave(ctx context.Context, w *waiter) (algo.Cause, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -148,8 +147,8 @@ func (q *waitQueue) leave(ctx context.Context, w *waiter) (algo.Cause, error) {
 	return cause.Queue, nil
 }
 
-// ended is the error of ctx, or the one that it has from its deadline on: its own
-// timer may be late, or it may have none.
+// ended returns ctx.Err(), or DeadlineExceeded once the deadline has passed, even if ctx's timer is
+// late or absent.
 func ended(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= 0 {
 		return context.DeadlineExceeded
@@ -157,7 +156,7 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// admit serves the queue after a release. It costs one load if the queue is empty.
+// admit serves the queue after a release, at the cost of one load if it is empty.
 func (q *waitQueue) admit() {
 	if q.length.Load() == 0 {
 		return
@@ -167,8 +166,7 @@ func (q *waitQueue) admit() {
 	q.serve(q.limiter.machine.Now())
 }
 
-// serve admits requests in turn, as long as the next one fits, and dismisses those
-// beyond their deadline.
+// serve admits requests in turn while the next one fits, and dismisses those past their deadline.
 func (q *waitQueue) serve(at int64) {
 	for {
 		w := q.next(at)
@@ -188,7 +186,7 @@ func (q *waitQueue) serve(at int64) {
 	}
 }
 
-// next is the request to serve next, nil if the queue is empty.
+// next returns the request to serve next, nil if the queue is empty.
 func (q *waitQueue) next(at int64) *waiter {
 	if len(q.flows.first.all) == 0 {
 		return nil
@@ -200,13 +198,12 @@ func (q *waitQueue) next(at int64) *waiter {
 	return first.oldest
 }
 
-// standing reports whether requests of a flow have been waiting for a whole interval, without a moment
-// in which none did.
+// standing reports whether requests of the flow were waiting at every moment of the last interval.
 func (q *waitQueue) standing(key flowKey, at int64) bool {
 	return q.queue.discipline == codel && q.flows.standing(key, at, int64(q.queue.wait))
 }
 
-// poll serves without a request or a release, and again while requests wait.
+// poll serves the queue without a request or a release, and again later while requests wait.
 func (q *waitQueue) poll() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-go/sluice/internal/decide"
 )
 
-// Unit is the unit that a limit counts.
+// Unit is what a limit counts.
 type Unit uint8
 
 // The units, named as in the RateLimit-Policy header field.
@@ -24,29 +24,29 @@ func (u Unit) String() string {
 	return nameOf(int(u), "requests", "concurrent-requests")
 }
 
-// Description is a limit in the terms of the RateLimit-Policy header field:
-// Quota units in each Window. The quota of a token bucket is its burst, its
-// window the time in which the bucket fills.
+// Description describes a limit in the terms of the RateLimit-Policy header field: Quota units in
+// each Window. The quota of a token bucket is its burst, its window the time in which the bucket
+// fills.
 type Description struct {
-	Rate   Rate          // of a limit over time, if it is stated
-	Quota  int64         // 0: none is stated
+	Rate   Rate          // of a limit over time, if stated
+	Quota  int64         // 0: unstated
 	Window time.Duration // 0 for limits on requests in flight
 	Unit   Unit
-	// Shared: all keys have one limit in common, so that a denial says nothing about
-	// the key.
+	// Shared reports that all keys have one limit in common, so that a denial says nothing about a
+	// key.
 	Shared bool
-	// NeedsRelease: a lease may hold a slot, or its outcome decides the charge, so that
-	// Release has to come when the work ends. It never changes.
+	// NeedsRelease reports that a lease may hold a slot, or its outcome decides the charge: call
+	// Release when the work ends. It never changes.
 	NeedsRelease bool
-	// Off: the limit denies nothing now, because it is on trial or switched off.
+	// Off reports that the limit currently denies nothing, because it is on trial or switched off.
 	Off bool
-	// Remote: a look costs a round trip.
+	// Remote reports that a peek costs a round trip.
 	Remote bool
 }
 
 // String returns the limit as a word of letters, digits, dots and hyphens: "10-per-second",
-// "10-per-second-burst-20", "5-per-15m", "64-concurrent-requests"; "default" without a Quota.
-// The adapters use it as the name of a policy that has none.
+// "10-per-second-burst-20", "5-per-15m", "64-concurrent-requests"; "default" without a Quota. The
+// adapters name policies without a name by it.
 func (d Description) String() string {
 	r := d.Rate
 	if r == (Rate{}) {
@@ -80,18 +80,17 @@ func periodName(d time.Duration) string {
 	return name
 }
 
-// Describer is implemented by limiters that have a [Description]. A [Wrapper] needs it only
-// if its own differs from the description of the limiters beneath it.
+// Describer is implemented by limiters that have a [Description]. A [Wrapper] needs it only if it
+// differs from the limiters beneath it.
 type Describer interface {
 	About() Description
 }
 
-// About returns the current Description of l. A [Wrapper] that is no [Describer] has the one
-// with the smallest quota of the limiters beneath it, and of two equal quotas the longer
-// window: a caller may send that much at once without being denied by any of them. Limiters
-// that are Off are left out, unless all are. NeedsRelease, Shared and Remote are true if they
-// are for one of them, NeedsRelease for one that is Off too. Any other limiter has a
-// Description with NeedsRelease only.
+// About returns the current Description of l. For a [Wrapper] that is no [Describer] it is that of
+// the limiter beneath with the smallest quota, with equal quotas the longest window: a caller may
+// send that much at once without a denial. It skips limiters that are Off, unless all are.
+// NeedsRelease, Shared and Remote are true if one of them has it, NeedsRelease also if that one is
+// Off. For any other limiter only NeedsRelease is true.
 //
 // SetRate, SetBurst and [Spec.Apply] change the description.
 func About(l Limiter) Description {
@@ -126,7 +125,7 @@ func smallest(limiters []Limiter) Description {
 	return least
 }
 
-// less reports whether d rather than o describes both.
+// less reports whether d, not o, describes both.
 func (d *Description) less(o *Description) bool {
 	switch {
 	case d.Quota == 0 || o.Quota == 0:

@@ -7,23 +7,23 @@ import (
 
 // AcquireAll charges all of reqs or none: several limits, under different keys, in one decision.
 //
-// They are charged in order. When one denies, earlier charges are given back and the other limits are
-// peeked, so that RetryAfter suffices for all of them. No lock is held across limits. A call may be
-// denied because of a charge that is about to be given back; none is admitted beyond a limit.
+// AcquireAll charges in order. When a limit denies, it refunds earlier charges and peeks the other
+// limits, so that RetryAfter suffices for all. It holds no lock across limits, so a charge that is
+// about to be refunded may deny another call; no call is admitted beyond a limit.
 //
-// Delay, RetryAfter and ResetAfter of the answer are the longest of all limits, and Reason is the
-// gravest (Never, Banned, Overload, Quota). Limit, Remaining, NextAfter, Source and Cause are those of
-// the limit with that Reason that has the least remaining. Limits that are off or on trial do not
-// count: of them only Trial is in the answer. The order of the limits does not change it.
-// [Lease.Parts] has the decision of each; [Lease.Part] settles one of them.
+// The answer has the longest Delay, RetryAfter and ResetAfter of all limits, and the gravest Reason
+// (Never, Banned, Overload, Quota). Limit, Remaining, NextAfter, Source and Cause come from the limit
+// with that Reason and the least remaining. Limits that are off or on trial contribute only Trial. The
+// order of the limits does not matter. [Lease.Parts] returns each decision; [Lease.Part] settles one
+// limit.
 //
 // Requests for the same limiter and key add up, and adjacent requests of one [Batcher] are decided in
 // one step. Put the limit that denies most often first, and one that may wait, such as an in-flight
 // limit with a queue, last.
 //
-// A negative N is [ErrCost]; an empty list or a nil Limiter is an error. The error of a limiter is
-// returned with the number of its request, unless another limit denies: a denial is the answer in any
-// order. Nothing stays charged then. Up to four limits take at most one allocation.
+// A negative N is [ErrCost]; an empty list or a nil Limiter is an error. A limiter's error is returned
+// with the number of its request, unless another limit denies: a denial wins in any order. Nothing
+// stays charged then. Up to four limits take at most one allocation.
 func AcquireAll(ctx context.Context, reqs ...Request) (lease Lease, err error) {
 	direct, mixed, err := check(reqs)
 	switch {
@@ -36,8 +36,8 @@ func AcquireAll(ctx context.Context, reqs ...Request) (lease Lease, err error) {
 	return lease, err
 }
 
-// check finds invalid requests before anything is charged, and reports whether
-// each limiter decides for itself, and whether the costs differ.
+// check rejects invalid requests before any charge. direct: each limiter decides for itself; mixed:
+// the costs differ.
 func check(reqs []Request) (direct, mixed bool, err error) {
 	if len(reqs) == 0 {
 		return false, false, fmt.Errorf("%w: no requests", errRequest)
@@ -61,9 +61,8 @@ func check(reqs []Request) (direct, mixed bool, err error) {
 }
 
 // All puts one key under several limits, "10 a second and 1000 an hour": a request is charged to all
-// or none, as in [AcquireAll]. The limits of a nested All count one by one; All of one limiter is that
-// limiter. It panics if there is no limiter or one is nil. [About] is about the limit with the
-// smallest quota.
+// or none, as in [AcquireAll]. A nested All counts as its limits; All of one limiter is that limiter.
+// It panics without limiters or with a nil one. [About] describes the limit with the smallest quota.
 func All(limiters ...Limiter) Limiter {
 	if len(limiters) == 0 {
 		panic("algo: All: no limiters")
@@ -93,7 +92,7 @@ type all struct {
 // Unwrap returns the limits.
 func (a *all) Unwrap() []Limiter { return a.limiters }
 
-// resolve returns a without the choices among its limits.
+// resolve returns a with its choices made.
 func (a *all) resolve(ctx context.Context, key string) (_ Limiter, err error) {
 	if !a.chooses {
 		return a, nil
@@ -138,7 +137,7 @@ func (a *all) Peek(ctx context.Context, key string, n int64) (d Decision, err er
 	return d, nil
 }
 
-// flatten appends the limits that decide about req.
+// flatten appends the limits that decide on req.
 func flatten(ctx context.Context, parts []Request, req Request) (_ []Request, err error) {
 	if req.Limiter, err = chosen(ctx, req.Limiter, req.Key); err != nil {
 		return nil, err

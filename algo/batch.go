@@ -5,47 +5,41 @@ import (
 	"slices"
 )
 
-// Batcher is implemented by the limiters of a backend that decides several
-// requests in one atomic step, such as a store with server-side scripts.
-// [AcquireAll] hands adjacent requests of one backend to the Batcher of the
-// first of them. A request without such a neighbor goes to Acquire, so a type
-// that embeds a Batcher and has an Acquire of its own needs the other methods
-// too.
+// Batcher is implemented by the limiters of a backend that decides several requests in one atomic
+// step, such as a store with server-side scripts. [AcquireAll] hands adjacent requests of one
+// backend to the Batcher of the first of them. A request without such a neighbor goes to Acquire,
+// so a type that embeds a Batcher and overrides Acquire must override the other methods too.
 type Batcher interface {
 	Limiter
 
-	// Batches reports whether one AcquireBatch of this limiter can decide both
-	// requests. a.Limiter is the receiver; b.Limiter is any limiter. It is
-	// called for a and each of the requests that follow it, so the result may
-	// depend only on the backend and, if the keys determine the reach of one
-	// step, on the keys.
+	// Batches reports whether one AcquireBatch of this limiter can decide both requests. a.Limiter is
+	// the receiver; b.Limiter is any limiter. AcquireAll calls it for a and each request that follows,
+	// so the result may depend only on the backend and, if they determine the reach of one step, the
+	// keys.
 	Batches(a, b Request) bool
 
-	// AcquireBatch charges all of reqs or none, in one atomic step, and writes
-	// the answer to reqs[i] to leases[i]; both have the same length.
+	// AcquireBatch charges all of reqs or none, in one atomic step, and writes the answer to reqs[i]
+	// into leases[i]; both have the same length.
 	//
-	//   - Each answer is the Decision of that one limit. If all are Allowed,
-	//     all are charged, and each lease is released and settled by itself.
-	//   - If one is denied, nothing stays charged, and no lease has anything to
-	//     release. Those that would have been admitted are Allowed all the
-	//     same, and every denied one has the RetryAfter of its own N.
-	//   - Requests for the same limiter and key add up in the order of reqs:
-	//     each is answered for its N plus the N of those before it, whether or
-	//     not they fit.
+	//   - Each answer is the Decision of that one limit. If all are Allowed, all are charged, and each
+	//     lease is released and settled alone.
+	//   - If one is denied, nothing stays charged and no lease needs a release. Requests that would
+	//     fit are still Allowed, and each denied one has the RetryAfter of its own N.
+	//   - Requests for the same limiter and key add up in the order of reqs: each is answered for its
+	//     N plus the N of those before it, whether or not they fit.
 	//   - N = 0 peeks; N is never negative.
-	//   - An error means that nothing stays charged, as far as the backend can
-	//     ensure it; leases is then ignored. If the limiter decides without its
-	//     backend in place of an error, it does so here too.
+	//   - An error means that nothing stays charged, as far as the backend can ensure it; leases is
+	//     then ignored. A limiter that decides without its backend instead of failing does so here
+	//     too.
 	//   - reqs and leases belong to the caller and must not be retained.
 	AcquireBatch(ctx context.Context, reqs []Request, leases []Lease) error
 
-	// PeekBatch writes the answers of AcquireBatch, and charges nothing. Only
-	// the Decision of each lease is read.
+	// PeekBatch writes the answers of AcquireBatch and charges nothing. Callers read only the Decision
+	// of each lease.
 	PeekBatch(ctx context.Context, reqs []Request, leases []Lease) error
 }
 
-// runEnd returns the end of the run of parts that starts at from and is decided
-// in one step.
+// runEnd returns the end of the run of parts from from on that one step decides.
 func runEnd(parts []Request, from int) int {
 	end := from + 1
 	if end == len(parts) {
@@ -59,9 +53,8 @@ func runEnd(parts []Request, from int) int {
 	return end
 }
 
-// acquireBatch acquires a run of parts of one backend. It hands over a copy: a
-// list that the Batcher could retain would cost every caller of AcquireAll an
-// allocation.
+// acquireBatch acquires a run of parts of one backend. It passes a copy: if the Batcher could
+// retain the list, every caller of AcquireAll would pay an allocation.
 func acquireBatch(ctx context.Context, run []Request, leases []Lease) error {
 	clear(leases)
 	return run[0].Limiter.(Batcher).AcquireBatch(ctx, slices.Clone(run), leases)

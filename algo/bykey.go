@@ -5,16 +5,15 @@ import (
 	"fmt"
 )
 
-// ByKey hands each request to the limiter that choose returns for it, for
-// tiers or for limits of single keys, such as those in a map.
+// ByKey passes each request to the limiter that choose returns, for tiers or for limits of single
+// keys, such as those in a map.
 //
-// If choose returns nil, the request fails with an error. To leave a key
-// unlimited, return [Unlimited]. choose runs once for every request, also for a
-// peek, and must be safe for concurrent use. It should return existing limiters: a
-// new limiter has no record of earlier requests.
+// A nil result fails the request; for an unlimited key return [Unlimited]. choose runs once for
+// every request and peek, and must be safe for concurrent use. It should return existing limiters:
+// a new limiter has no record of earlier requests.
 //
-// among is all limiters that choose may return, if they are known: [Walk] finds them then.
-// ByKey panics if choose is nil.
+// among lists all limiters that choose may return, if they are known, for [Walk]. ByKey panics if
+// choose is nil.
 func ByKey(choose func(ctx context.Context, key string) Limiter, among ...Limiter) Limiter {
 	if choose == nil {
 		panic("algo: ByKey: the function is nil")
@@ -35,7 +34,7 @@ func (b *byKey) Choose(ctx context.Context, key string) (Limiter, error) {
 	return nil, fmt.Errorf("%w: ByKey: the function returned no limiter", errRequest)
 }
 
-// Unwrap returns the limiters that were listed.
+// Unwrap returns the listed limiters.
 func (b *byKey) Unwrap() []Limiter { return b.among }
 
 // Acquire forwards to the limiter of the key.

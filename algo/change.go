@@ -15,7 +15,7 @@ func (k *kind) make(s Spec) (*RateLimiter, error) {
 	return l, nil
 }
 
-// set replaces the limit. burstAt is the rate at which the burst was set.
+// set replaces the limit; burstAt is the rate at which the burst was set.
 func (l *RateLimiter) set(s Spec, burstAt Rate) error {
 	if err := l.kind.change(l.engine(), s, burstAt); err != nil {
 		return fmt.Errorf("algo: %s: %w", l.kind.title, err)
@@ -24,15 +24,15 @@ func (l *RateLimiter) set(s Spec, burstAt Rate) error {
 	return nil
 }
 
-// setting is a limit in use. It keeps the options that were given and not the Spec, which takes
-// as much memory as two keys for options that nobody set (TestM1_OneKey).
+// setting is a limit in use. It keeps the given options and not the Spec, whose unset options take
+// the memory of two keys (TestM1_OneKey).
 type setting struct {
 	rate    Rate
 	burstAt Rate // the rate when the burst was set
 	options []Option
 }
 
-// replace replaces the limit by the one that to makes of the Spec in use.
+// replace sets the Spec and burstAt that to makes from those in use.
 func (l *RateLimiter) replace(method string, to func(s Spec, burstAt Rate) (Spec, Rate, error)) error {
 	if err := l.misuse(0); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (l *RateLimiter) replace(method string, to func(s Spec, burstAt Rate) (Spec
 	return l.set(s, burstAt)
 }
 
-// Spec returns the limit in use; the zero Spec of a marker or a share.
+// Spec returns the limit in use; the zero Spec for a marker or a share.
 func (l *RateLimiter) Spec() Spec {
 	in := l.setting.Load()
 	if in == nil {
@@ -62,12 +62,11 @@ func (l *RateLimiter) Spec() Spec {
 	return s
 }
 
-// SetRate changes the rate while the limiter runs. In windows and logs keys
-// keep their spent units. In buckets they keep the time until they are full, so
-// their spent units grow and shrink with the rate: half of 10 an hour becomes
-// half of 100 an hour. After the rate is raised no key waits longer than one that
-// has just spent the whole burst; smooth-bursty and smooth-warming-up keep debt,
-// as Guava does. A burst that was not set follows the count of the rate.
+// SetRate changes the rate while the limiter runs. In windows and logs keys keep their spent units.
+// In buckets they keep the time until they are full, so their spent units grow and shrink with the
+// rate: half of 10 an hour becomes half of 100 an hour. After the rate is raised no key waits
+// longer than one that has just spent the whole burst; smooth-bursty and smooth-warming-up keep
+// debt, as Guava does. An unset burst follows the count of the rate.
 func (l *RateLimiter) SetRate(to Rate) error {
 	return l.replace("SetRate", func(s Spec, burstAt Rate) (Spec, Rate, error) {
 		s.Rate = to
@@ -75,9 +74,9 @@ func (l *RateLimiter) SetRate(to Rate) error {
 	})
 }
 
-// SetBurst changes the burst while the limiter runs. Keys keep their spent
-// units. After the burst is raised no key waits longer than one that has just
-// spent all of it. Algorithms without the option [Burst] do not have it.
+// SetBurst changes the burst while the limiter runs. Keys keep their spent units. After the burst
+// is raised no key waits longer than one that has just spent all of it. Algorithms without the
+// option [Burst] do not support it.
 func (l *RateLimiter) SetBurst(n int64) error {
 	return l.replace("SetBurst", func(s Spec, burstAt Rate) (Spec, Rate, error) {
 		if l.kind.check("Burst") != nil {

@@ -2,28 +2,24 @@ package algo
 
 import "time"
 
-// ClientWaiter is a [Releaser] of a limiter that distinguishes work from waiting for the
-// client: while a body arrives, a response is read or a stream is open, the
-// service does nothing for the request, however long that takes.
+// ClientWaiter is a [Releaser] of a limiter that distinguishes work from waiting for the client:
+// while a body arrives, a client reads a response or a stream is open, the service does nothing for
+// the request.
 type ClientWaiter interface {
 	Releaser
-	// AwaitClient follows the begin (waits is true) and the end of a wait. Calls
-	// alternate, end before Release, and may coincide with Settle: they must neither
-	// change h nor read h.N.
+	// AwaitClient follows the begin (waits is true) and the end of a wait. Calls alternate, end before
+	// Release, and may coincide with Settle: do not change h or read h.N.
 	AwaitClient(h *Handle, waits bool)
-	// ReleaseAfterWait is called in place of Release for work that has waited for its
-	// client, with the time that it waited in all.
+	// ReleaseAfterWait replaces Release for work that waited for its client, for waited in all.
 	ReleaseAfterWait(h Handle, o Outcome, waited time.Duration)
 }
 
-// AwaitClient reports that the work begins to wait for its client (waits is
-// true), or goes on. Repeated calls count once, and Release ends a wait. Adaptive
-// limits do not count work in flight while it waits for its client; other limits
-// ignore the call, as does a denied lease.
+// AwaitClient reports that the work begins to wait for its client (waits is true), or continues.
+// Repeated calls count once, and Release ends a wait. Adaptive limits do not count work in flight
+// while it waits for its client; other limits ignore the call, as does a denied lease.
 //
-// Unlike the other methods it may be called concurrently with Settle, from
-// another goroutine, but not at the same time as Release. The first call must come
-// before that: AwaitClient(false) does.
+// Unlike the other methods it may run concurrently with Settle, but not with Release. The first
+// call, such as AwaitClient(false), must come before any concurrent one.
 func (l *Lease) AwaitClient(waits bool) {
 	switch r := l.releaser.(type) {
 	case *compositeLease:
@@ -41,8 +37,8 @@ func (l *Lease) AwaitClient(waits bool) {
 	}
 }
 
-// clientWait is the limiter's side of a lease that may wait for its client. It is apart from
-// the lease, which Settle reads meanwhile and most requests hold without waiting.
+// clientWait is the limiter's side of a lease that may wait for its client. It is not part of the
+// lease, because Settle reads that concurrently and most requests never wait.
 type clientWait struct {
 	ClientWaiter
 	waits  bool
@@ -68,7 +64,7 @@ func (w *clientWait) Release(h Handle, o Outcome) {
 	w.ReleaseAfterWait(h, o, w.waited)
 }
 
-// About is about the limit; see needsRelease.
+// About describes the limit; see needsRelease.
 func (w *clientWait) About() (d Description) {
 	if limit, ok := w.ClientWaiter.(Describer); ok {
 		d = limit.About()

@@ -9,9 +9,8 @@ func allAllowed(leases []Lease) bool {
 	return true
 }
 
-// combine merges the decisions of several limits into d, which is zero. It is a maximum, so
-// that the order of the limits does not matter. Limits that are not in force count only for
-// Delay and Trial, unless there is no other.
+// combine merges the decisions of several limits into d, which is zero. Limits that are not in
+// force count only for Delay and Trial, unless there is no other.
 func combine(d *Decision, leases []Lease) {
 	if len(leases) == 1 {
 		*d = leases[0].Decision
@@ -43,15 +42,15 @@ func combine(d *Decision, leases []Lease) {
 	d.Limit, d.Remaining, d.NextAfter = shown.Limit, shown.Remaining, shown.NextAfter
 }
 
-// before reports whether p rather than o describes both: the graver denial, then the one
-// with less remaining.
+// before reports whether p, not o, describes both: the graver denial, then the one with less
+// remaining.
 func (p *Decision) before(o *Decision) bool {
 	switch {
 	case p.Reason != o.Reason:
 		return p.Reason > o.Reason
 	case p.Remaining != o.Remaining:
 		return p.Remaining < o.Remaining
-	case p.NextAfter != o.NextAfter: // one unit more needs both
+	case p.NextAfter != o.NextAfter:
 		return p.NextAfter > o.NextAfter
 	case p.Limit != o.Limit:
 		return p.Limit < o.Limit

@@ -10,12 +10,12 @@ import (
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
-// compositeLease is the limiter's side of the lease of a composition. It is
-// used again after the lease is released; the generation in the handle keeps
-// copies of the released lease from reaching its next use.
+// compositeLease is the limiter's side of the lease of a composition. It is reused after the
+// lease's release; the generation in the handle keeps copies of the released lease away from the
+// next use.
 type compositeLease struct {
 	generation int64
-	held       int // of leases, while they are charged
+	held       int // leases that are charged, during charge
 	requests   int
 	leases     []Lease   // one for each part, in order
 	owners     []int     // the request of each part; empty: each part is a request
@@ -72,9 +72,9 @@ func (c *compositeLease) acquire(ctx context.Context, lease *Lease, reqs []Reque
 	return nil
 }
 
-// charge acquires parts in order. If one denies, all charges are given back and
-// the other parts are peeked. After an error, which it returns with the index
-// of the failed part unless another part denies, and after a panic nothing stays charged.
+// charge acquires parts in order. If one denies, it refunds all charges and peeks the other parts.
+// An error is returned with the index of the failed part, unless another part denies. After an
+// error or a panic nothing stays charged.
 func (c *compositeLease) charge(ctx context.Context, parts []Request) (from int, err error) {
 	defer c.giveBack()
 	for end := 0; from < len(parts); from = end {
@@ -95,7 +95,7 @@ func (c *compositeLease) charge(ctx context.Context, parts []Request) (from int,
 	return 0, nil
 }
 
-// acquireRun acquires the parts from from to end that are decided in one step.
+// acquireRun acquires the parts in [from, end), which one step decides.
 func (c *compositeLease) acquireRun(ctx context.Context, parts []Request, from int) (end int, err error) {
 	p, lease := &parts[from], &c.leases[from]
 	if l, ok := p.Limiter.(*RateLimiter); ok {
@@ -110,7 +110,7 @@ func (c *compositeLease) acquireRun(ctx context.Context, parts []Request, from i
 	return end, err
 }
 
-// giveBack cancels the charges that are held.
+// giveBack refunds the charges so far.
 func (c *compositeLease) giveBack() {
 	if held := c.held; held > 0 {
 		c.held = 0
@@ -118,7 +118,8 @@ func (c *compositeLease) giveBack() {
 	}
 }
 
-// part is the number of the part of a composite lease that h is of, from 1; 0: the whole.
+// part returns the number, from 1, of the part of a composite lease that h belongs to; 0: the whole
+// lease.
 func (h *Handle) part() int { return int(h.State[0]) }
 
 // Release implements [Releaser]. A single part is released with the others.
@@ -149,7 +150,8 @@ func (c *compositeLease) Settle(h Handle, actual int64) {
 	}
 }
 
-// settles reports whether a settlement of all leases means one unit, at any depth.
+// settles reports whether all leases, at any depth, count the same unit, so that one amount settles
+// them.
 func settles(leases []Lease) bool {
 	charged, slots := 0, false
 	for i := range leases {
@@ -188,8 +190,7 @@ func (c *compositeLease) part(request int) (from, end int) {
 	return from, end
 }
 
-// releaseAll releases leases from the last to the first, the remaining ones
-// too when one of them panics.
+// releaseAll releases leases from the last to the first, all of them even if one panics.
 func releaseAll(leases []Lease, o Outcome) {
 	left := len(leases)
 	defer func() {
@@ -203,14 +204,12 @@ func releaseAll(leases []Lease, o Outcome) {
 	}
 }
 
-// Parts returns the decision of each limit, in the order in which the limits
-// were given: for [AcquireAll] one for each Request, for [All] one for each of
-// its limits. It is nil for the lease of a single limit, and after Release.
+// Parts returns each limit's decision in the order of the limits: one for each Request of
+// [AcquireAll] or limit of [All]. It is nil for the lease of a single limit, and after Release.
 //
-// When the composition denied, nothing is charged, and Allowed reports for each
-// limit whether it would have admitted. A limit that could not be peeked,
-// because its backend failed, has the zero Decision. Each call returns a new
-// slice.
+// After a denial nothing is charged, and each Allowed reports whether that limit would have
+// admitted. A limit whose backend failed during a peek has the zero Decision. Each call returns a
+// new slice.
 func (l *Lease) Parts() []Decision {
 	c, ok := l.releaser.(*compositeLease)
 	if !ok || c.generation != l.handle.At {
@@ -224,7 +223,7 @@ func (l *Lease) Parts() []Decision {
 	return ds
 }
 
-// Part returns the lease of the limit with that index among [Lease.Parts], to settle it by itself:
+// Part returns the lease of the limit with index i in [Lease.Parts], to settle it alone:
 //
 //	lease, err := algo.AcquireAll(ctx,
 //		algo.Request{Limiter: requests, Key: user, N: 1},
@@ -233,8 +232,8 @@ func (l *Lease) Parts() []Decision {
 //	lease.Part(1).Settle(used)
 //
 // The part is released with the lease, and its own Release does nothing. The lease of a single limit is
-// its own part 0. The result is a zero Lease, never nil, for any other index and after Release.
-func (l *Lease) Part(i int) *Lease { return l.part(new(Lease), i) } // in line, so that a caller may keep it on the stack
+// its own part 0. For any other index and after Release the result is a zero Lease, never nil.
+func (l *Lease) Part(i int) *Lease { return l.part(new(Lease), i) } // inlined, so that a caller may keep the Lease on the stack
 
 // part fills in part, or returns l if that is its own part.
 func (l *Lease) part(part *Lease, i int) *Lease {
@@ -250,18 +249,17 @@ func (l *Lease) part(part *Lease, i int) *Lease {
 	return part
 }
 
-// requestError names the request that failed. It does not quote the key, which
-// may be a secret.
+// requestError names the request that failed, but not the key, which may be secret.
 func requestError(reqs []Request, failed int, err error) error {
 	return fmt.Errorf("algo: request %d of %d (%T): %w", failed+1, len(reqs), reqs[failed].Limiter, err)
 }
 
-// inlineParts is the number of limits that need no slices of their own.
+// inlineParts is the number of limits without an allocation of their own.
 const inlineParts = 4
 
-// Charge returns the key and the units that are charged, for limiters that go on with the
-// charge of a lease; of several limits those of the first that is charged. It is false if there
-// is nothing to settle: on a denied, unlimited or zero lease, and after Release.
+// Charge returns the charged key and units, for limiters that continue the charge of a lease; of
+// several limits the first charged one. ok is false if there is nothing to settle: on a denied,
+// unlimited or zero lease, and after Release.
 func (l *Lease) Charge() (key string, n int64, ok bool) {
 	c, several := l.releaser.(*compositeLease)
 	switch {

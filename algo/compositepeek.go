@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// denyBeside gives all charges back after the run parts[from:end] failed, peeks the other parts,
-// and reports whether one of them denies: whatever the order, a denial is the answer.
+// denyBeside refunds all charges after the run parts[from:end] failed, peeks the other parts, and
+// reports whether one denies: a denial wins in any order.
 func (c *compositeLease) denyBeside(ctx context.Context, parts []Request, from, end int) bool {
 	c.giveBack()
 	clear(c.leases[from:end])
@@ -15,14 +15,14 @@ func (c *compositeLease) denyBeside(ctx context.Context, parts []Request, from, 
 	return anyDenies(c.leases)
 }
 
-// anyDenies reports whether one of several answers is a denial. That of a limit that failed is zero.
+// anyDenies reports whether one of several answers is a denial, not the zero answer of a failed
+// limit.
 func anyDenies(leases []Lease) bool {
 	return slices.ContainsFunc(leases, func(l Lease) bool { return !l.Allowed && l.Reason != Admitted })
 }
 
-// peekOthers completes the answers after the run parts[from:end] denied and
-// everything was given back. The answers of the other limits do not change the
-// denial.
+// peekOthers completes the answers after the run parts[from:end] denied and all charges were
+// refunded. The other answers do not change the denial.
 func (c *compositeLease) peekOthers(ctx context.Context, parts []Request, from, end int) {
 	for i, next := 0, 0; i < len(parts); i = next {
 		next = runEnd(parts, i)
@@ -40,9 +40,8 @@ func (c *compositeLease) peekOthers(ctx context.Context, parts []Request, from, 
 	}
 }
 
-// peekSums peeks the denied parts with the cost of earlier parts for the same
-// limiter and key added: the denial counted those as charged, so its RetryAfter
-// need not suffice for both at once.
+// peekSums peeks the denied parts with the cost of earlier parts for the same limiter and key
+// added: the denial counted those as charged, so its RetryAfter may be too short for both.
 func (c *compositeLease) peekSums(ctx context.Context, parts []Request, from, end int) {
 	for i := from; i < end; i++ {
 		p := &parts[i]
@@ -56,9 +55,8 @@ func (c *compositeLease) peekSums(ctx context.Context, parts []Request, from, en
 	}
 }
 
-// peekRun peeks the run parts[i:end], with the cost of the earlier parts for
-// the same limiter and key added. An answer that cannot be had is the zero
-// Decision.
+// peekRun peeks the run parts[i:end], with the cost of the earlier parts for the same limiter and
+// key added. A failed peek leaves the zero Decision.
 func (c *compositeLease) peekRun(ctx context.Context, parts []Request, i, end int) {
 	if p := &parts[i]; end == i+1 {
 		c.leases[i] = Lease{}
@@ -74,7 +72,7 @@ func (c *compositeLease) peekRun(ctx context.Context, parts []Request, i, end in
 	_ = peekBatch(ctx, reqs, c.leases[i:end])
 }
 
-// costWith adds the cost of those parts that are for the same limiter and key.
+// costWith returns r's cost plus that of parts for the same limiter and key.
 func (r *Request) costWith(parts []Request) int64 {
 	n := r.N
 	for i := range parts {
@@ -85,8 +83,8 @@ func (r *Request) costWith(parts []Request) int64 {
 	return n
 }
 
-// sameBucket reports whether two requests are for the same limiter and key.
-// Limiters that cannot be compared are never the same.
+// sameBucket reports whether two requests are for the same limiter and key. Incomparable limiters
+// are never the same.
 func (r *Request) sameBucket(o Request) bool {
 	t := reflect.TypeOf(r.Limiter)
 	if r.Key != o.Key || t != reflect.TypeOf(o.Limiter) {
@@ -97,8 +95,8 @@ func (r *Request) sameBucket(o Request) bool {
 	return comparable && r.Limiter == o.Limiter
 }
 
-// peeksLocally reports whether peeking l costs no round trip and no call of foreign code, and
-// is therefore worthwhile after a refund, to show the remaining units.
+// peeksLocally reports whether peeking l takes no round trip and calls no foreign code, so that it
+// is worthwhile after a refund, to show the remaining units.
 func peeksLocally(l Limiter) bool {
 	switch t := l.(type) {
 	case Batcher:
@@ -112,7 +110,7 @@ func peeksLocally(l Limiter) bool {
 	return false
 }
 
-// uncharge shows an admission as before its charge of n units, which was given back.
+// uncharge restores the answer from before a charge of n units that was refunded.
 func (d *Decision) uncharge(n int64) {
 	if d.Allowed && d.Limit > 0 {
 		d.Remaining, d.NextAfter, d.ResetAfter, d.Delay = min(addSaturated(max(d.Remaining, 0), n), d.Limit), 0, 0, 0

@@ -7,30 +7,28 @@ import (
 	"github.com/sluice-go/sluice/internal/cause"
 )
 
-// Forever is the RetryAfter of a denial that no wait cures. [Sleep] and [Wait] return [ErrWait] for
-// it; time.Sleep would sleep for 292 years.
+// Forever is the RetryAfter of a denial for which waiting is useless. [Sleep] and [Wait] return
+// [ErrWait] for it; time.Sleep would sleep for 292 years.
 const Forever = time.Duration(math.MaxInt64)
 
 // Decision is the answer to one Acquire, by value.
 //
-// Durations are rounded up to whole nanoseconds. After RetryAfter the same
-// request is admitted, unless other requests for the key are admitted in
-// between; one nanosecond earlier it is denied. (After a ban, see package guard,
-// the limit behind it decides, and may deny.)
+// Durations are rounded up to whole nanoseconds. After RetryAfter the limit admits the same
+// request, unless it admits others for the key in between; one nanosecond earlier it denies it.
+// (After a ban, see package guard, the limit behind it decides and may deny.)
 type Decision struct {
 	// Allowed reports whether the units were charged.
 	Allowed bool
-	// Reason says why the request was denied, and so who is to blame; it is
-	// Admitted otherwise.
+	// Reason says why the request was denied, and so where the blame lies; otherwise it is Admitted.
 	Reason Reason
-	// Cause says it more exactly, for logs; CauseNone if the limiter states none.
+	// Cause refines Reason, for logs; CauseNone if the limiter states none.
 	Cause Cause
 	// Source says where the decision was made.
 	Source Source
 	// Trial is the Reason of a limit on trial that would have denied; see [Shadow].
 	Trial Reason
-	// Delay is the time after which an admitted request may start. Limiters
-	// never sleep; the adapters, Wait and Sleep do.
+	// Delay is the time after which an admitted request may start. Limiters do not sleep; adapters,
+	// Wait and Sleep do.
 	Delay time.Duration
 	// Limit is the most units that fit at once: the burst, the window's quota,
 	// or the in-flight limit.
@@ -38,11 +36,10 @@ type Decision struct {
 	// Remaining is the number of units that would be admitted without delay
 	// after this decision.
 	Remaining int64
-	// RetryAfter, which [Sleep] sleeps out, is the time after which the same request fits: 0 if it is
-	// allowed, Forever if Reason is Never or the key is banned for ever, or if
-	// Reason is Overload and the time left to the request is shorter than it would
-	// take. Of a limit on trial it is the time by which the limit would have put the
-	// request off.
+	// RetryAfter is the time after which the same request fits, see [Sleep]: 0 if it is allowed,
+	// Forever if Reason is Never, the key is banned for ever, or Reason is Overload and the request's
+	// deadline is too near. Of a limit on trial it is how long the limit would have delayed the
+	// request.
 	RetryAfter time.Duration
 	// NextAfter is the time until one unit more than Remaining is available;
 	// 0 when nothing is spent.
@@ -51,15 +48,15 @@ type Decision struct {
 	ResetAfter time.Duration
 }
 
-// InForce reports whether d is about a limit that applied to the request: every
-// denial is, and an admission that states a Limit, unless the limit is on trial or
-// off. Only such decisions are shown to clients.
+// InForce reports whether d comes from a limit that applied to the request: a denial, or an
+// admission that states a Limit, unless the limit is on trial or off. Adapters show only such
+// decisions to clients.
 func (d *Decision) InForce() bool {
 	return !d.Allowed || d.Limit > 0 && d.Source < SourceOff
 }
 
-// Reason says why a request was denied. The reasons are in the order of their gravity:
-// the gravest decides where several limits deny.
+// Reason says why a request was denied. The reasons ascend in gravity: if several limits deny, the
+// gravest counts.
 type Reason uint8
 
 // The reasons. An adapter answers Overload with 503 or UNAVAILABLE, and the others
@@ -83,8 +80,8 @@ func (r Reason) String() string {
 	return nameOf(int(r), "admitted", "quota", "overload", "banned", "never")
 }
 
-// Cause is the cause of a denial, for logs and operators: no status or wait depends on it. Its String
-// is the name in lower case, "queue", and "" if the limiter states none.
+// Cause refines the reason of a denial, for logs and operators: no status or wait depends on it. Its
+// String is the name in lower case, such as "queue", or "" for CauseNone.
 type Cause = cause.Cause
 
 // The causes.

@@ -11,8 +11,8 @@ var ErrCost = errors.New("algo: cost out of range")
 
 var errRequest = errors.New("algo: invalid request")
 
-// ErrWait reports a wait that does not help: admission would come later than the caller's context
-// allows, or never, or the limit has no line to wait in. Nothing remains charged.
+// ErrWait reports that waiting is useless: admission would come after the context's deadline or
+// never, or callers of the limit cannot queue. Nothing remains charged.
 var ErrWait = errors.New("algo: waiting does not help")
 
 func costError(n int64) error {

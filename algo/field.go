@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// field is one option of a Spec.
+// field describes one option of a Spec.
 type field struct {
-	word   string // in the text form and in JSON
+	word   string // in text and JSON
 	option string // the name of its Option
 	traits trait
 	parse  func(s *Spec, value string) error

@@ -12,19 +12,19 @@ import (
 // NewFixedWindow makes a limiter that admits r.Count units in each window of time, and refills all of
 // them at the window's end: so many calls a day, so many messages a month.
 //
-// The rate's period is the length of the windows, which follow one another from the instant at which
-// the limiter was made; the fields Offset, AlignedTo and Spread of [Spec] move them. With [Zone] they
-// are days, weeks, months or quarters of the calendar. The options are [Zone], [StartDay], [MaxKeys]
-// and [DenyNew]. The error names the field and the invalid value.
+// Each window lasts for the rate's period, the first from when the limiter was made; the fields
+// Offset, AlignedTo and Spread of [Spec] move them. With [Zone] they are days, weeks, months or
+// quarters of the calendar. The options are [Zone], [StartDay], [MaxKeys] and [DenyNew]. The error
+// names the field and the invalid value.
 //
-// Bound: at most the quota in each of these windows, and so at most twice the quota in any time that
-// is no longer than a window. A denial does not count. Units given back while the window lasts can be
-// spent again in it; later they cannot.
+// Bound: at most the quota in each window, and so at most twice the quota in any time up to a window's
+// length. A denial does not count. Units refunded while the window lasts can be spent again; later
+// they cannot.
 //
 // State is one word a key, swapped without a lock.
 //
-// Do not use it to protect something from peaks: callers may spend two quotas within moments around an
-// edge. [NewTokenBucket] spreads them, [NewSlidingWindow] with [Cells] holds the quota in any window.
+// Do not use it against peaks: callers may spend two quotas within moments around an edge.
+// [NewTokenBucket] spreads them; [NewSlidingWindow] with [Cells] keeps the quota in any window.
 func NewFixedWindow(r Rate, opts ...Option) (*RateLimiter, error) {
 	return fixedWindow.construct(Spec{Rate: r}, opts)
 }
@@ -46,7 +46,7 @@ func fixedWindowLimit(s Spec, _ Rate, old engine.Decider[int64], clock *keystore
 	return l, nil
 }
 
-// newWindows makes windows of the calendar, or of one length.
+// newWindows makes windows of the calendar or of fixed length.
 func newWindows(s Spec, clock *keystore.Clock) (*decide.FixedWindow, error) {
 	if err := s.Rate.validate(); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func newWindows(s Spec, clock *keystore.Clock) (*decide.FixedWindow, error) {
 	return decide.NewFixedWindow(s.Rate.local(), keystore.ToTicks(edge+1), s.Spread)
 }
 
-// calendar returns the calendar of the windows, or nil if they have one length.
+// calendar returns the calendar of the windows, nil for windows of fixed length.
 func (s *Spec) calendar() (*decide.Calendar, error) {
 	zone := s.Given("zone")
 	for _, other := range []string{"offset", "aligned", "spread"} {
@@ -89,8 +89,7 @@ func (s *Spec) calendar() (*decide.Calendar, error) {
 	return nil, nil
 }
 
-// windowEdge is where, after made, an edge of the windows lies within the
-// period.
+// windowEdge returns where in the period, counted from made, the windows begin.
 func windowEdge(s Spec, made time.Time) (time.Duration, error) {
 	switch edge := s.Offset % s.Rate.Period; {
 	case s.Offset < 0:

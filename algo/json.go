@@ -35,9 +35,8 @@ func literal(v string) string {
 	return fmt.Sprintf("%q", v)
 }
 
-// UnmarshalJSON reads a Spec from a string in the text form, or from an object
-// whose values are strings, numbers or, for flags, booleans. Unknown names are
-// errors.
+// UnmarshalJSON reads a Spec from a string in the text form, or from an object of strings, numbers
+// and, for flags, booleans. Unknown names are errors.
 func (s *Spec) UnmarshalJSON(data []byte) error {
 	data = bytes.TrimSpace(data)
 	if len(data) > 0 && data[0] == '"' {
@@ -61,7 +60,7 @@ func (s *Spec) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// specOf reads the fields of an object.
+// specOf makes a Spec of an object's fields.
 func specOf(fields map[string]json.RawMessage) (Spec, error) {
 	s := Spec{Algorithm: defaultAlgorithm}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-go/sluice/internal/option"
 )
 
-// kind is an algorithm: its names, the options that it takes, and its state.
+// kind is an algorithm: its names, options and state.
 type kind struct {
 	name  string   // in a Spec
 	title string   // in errors
@@ -19,8 +19,7 @@ type kind struct {
 	state
 }
 
-// configure writes opts to s and checks everything that does not depend on the
-// algorithm.
+// configure writes opts to s and checks everything that is independent of the algorithm.
 func (k *kind) configure(s Spec, opts []Option) (Spec, error) {
 	s.Algorithm = k.name
 	if err := option.Apply(&s, opts, Option.split, append(slices.Clip(k.takes), clockOption)); err != nil {
@@ -40,7 +39,7 @@ func (k *kind) configure(s Spec, opts []Option) (Spec, error) {
 	return s, nil
 }
 
-// check reports an option that the algorithm does not take.
+// check rejects an option that the algorithm does not take.
 func (k *kind) check(option string) error {
 	if option == clockOption || slices.Contains(k.takes, option) {
 		return nil
@@ -48,21 +47,21 @@ func (k *kind) check(option string) error {
 	return fmt.Errorf("algo: %s: does not take the option %s, only %s", k.title, option, strings.Join(k.takes, ", "))
 }
 
-// state is what an algorithm keeps of its keys. Every kind is a value without code at start, so
-// that a program links only the algorithms that it names.
+// state keeps an algorithm's keys. A kind needs no code at start, so a program links only the
+// algorithms that it names.
 type state interface {
 	start(w *words, s Spec) engine.Engine // the table of keys: w, or another one
 	change(e engine.Engine, s Spec, burstAt Rate) error
 }
 
-// builder makes the limit that s describes, to replace old in use; nil at first. burstAt is
-// the rate at which the burst was set.
+// builder makes the limit that s describes, to replace old (nil at first); burstAt is the rate at
+// which the burst was set.
 type builder[S any] func(s Spec, burstAt Rate, old engine.Decider[S], clock *keystore.Clock) (engine.Limit[S], error)
 
-// words are the keys of an algorithm of one word.
+// words keeps one word a key.
 type words = engine.Keyed[int64, struct{}]
 
-// inWords keeps one word a key.
+// inWords builds algorithms whose state is one word a key.
 type inWords builder[int64]
 
 func (inWords) start(w *words, s Spec) engine.Engine {
@@ -74,7 +73,7 @@ func (b inWords) change(e engine.Engine, s Spec, burstAt Rate) error {
 	return change[int64, struct{}](e, s, burstAt, builder[int64](b))
 }
 
-// inValues keeps a value a key, which inherit copies.
+// inValues builds algorithms whose state is a value a key, which inherit copies.
 type inValues[V any] struct {
 	inherit func(heir, from *V)
 	build   builder[*V]
@@ -90,15 +89,15 @@ func (v inValues[V]) change(e engine.Engine, s Spec, burstAt Rate) error {
 	return change[*V, V](e, s, burstAt, v.build)
 }
 
-// change changes the limit of an engine.
+// change rebuilds the Decider of an engine in use.
 func change[S comparable, V any](e engine.Engine, s Spec, burstAt Rate, build builder[S]) error {
 	return e.(*engine.Keyed[S, V]).Change(func(old engine.Decider[S], clock *keystore.Clock) (engine.Limit[S], error) {
 		return build(s, burstAt, old, clock)
 	})
 }
 
-// bucket keeps the GCRA that params makes of its Spec. An empty one has
-// saved nothing at the first reading of the clock.
+// bucket builds the GCRA that params makes of a Spec. An empty one has saved nothing when the clock
+// starts.
 type bucket struct {
 	params func(s Spec, burstAt Rate) (*decide.GCRA, error)
 	empty  bool
@@ -127,13 +126,12 @@ func (b bucket) build(s Spec, burstAt Rate, old engine.Decider[int64], clock *ke
 
 const mostMaxKeys = 1<<31 - 1
 
-// table bounds the table of keys.
+// table returns the configuration of the table of keys.
 func (s *Spec) table() engine.Config {
 	return engine.Config{MaxKeys: int(s.MaxKeys), DenyNew: s.DenyNew, Now: s.Clock()}
 }
 
-// replace returns next, checked as the new Spec of a limiter of kind k that has
-// the Spec s.
+// replace returns next, checked as the successor of s in a limiter of kind k.
 func (s *Spec) replace(k *kind, next Spec) (Spec, error) {
 	if next.Algorithm == "" {
 		next.Algorithm = defaultAlgorithm

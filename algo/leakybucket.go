@@ -1,8 +1,8 @@
 package algo
 
-// NewLeakyBucket makes the leaky bucket as a meter: requests that would overflow the bucket are
-// denied. It decides exactly as a [NewTokenBucket] of the same rate and burst does, seen from the
-// other side. The leaky bucket as a queue, which delays instead, is [NewPacer].
+// NewLeakyBucket makes the leaky bucket as a meter: it denies requests that would overflow the
+// bucket, exactly as [NewTokenBucket] does with the same rate and burst. [NewPacer] is the leaky
+// bucket as a queue, which delays instead.
 //
 // The options are [Burst] (the capacity, 1 or more; default: the rate's count), [MaxKeys] and
 // [DenyNew]. The error names the field and the invalid value.

@@ -26,20 +26,18 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	// Succeeded: the work succeeded.
 	Succeeded Outcome = iota
-	// Failed: the work failed. It is charged.
+	// Failed work stays charged.
 	Failed
-	// Canceled: the work was not done. The charge is refunded as far as it still
-	// weighs.
+	// Canceled work was not done: its charge is refunded as far as it still weighs.
 	Canceled
-	// Untimed is a flag: the duration of the work says nothing about the service (a
-	// stream, a hijacked connection, a cache hit, a client that sends slowly or is
-	// gone). Adaptive limits learn from timed outcomes only.
+	// Untimed is a flag: the duration of the work does not measure the service (a stream, a hijacked
+	// connection, a cache hit, a slow or departed client). Adaptive limits learn from timed outcomes
+	// only.
 	Untimed Outcome = 1 << 2
 )
 
-// Result is the outcome without the flag.
+// Result returns the outcome without the flag.
 func (o Outcome) Result() Outcome { return o &^ Untimed }
 
 // Timed reports whether the duration of the work counts: the flag is not set, and the
@@ -61,9 +59,8 @@ func (o Outcome) String() string {
 type Releaser interface {
 	// Release is called at most once for each lease.
 	Release(h Handle, o Outcome)
-	// Settle corrects the cost of an admission from h.N to actual units. It
-	// may be called several times before Release; h.N is the amount of the
-	// latest call.
+	// Settle corrects the cost of an admission from h.N to actual units. It may run several times
+	// before Release; h.N is the latest amount.
 	Settle(h Handle, actual int64)
 }
 
@@ -85,10 +82,10 @@ func NewLease(d Decision, r Releaser, h Handle) Lease {
 	return Lease{Decision: d, releaser: r, handle: h}
 }
 
-// FillLease makes l a lease of r in place and returns its handle, to be filled
-// in. The Decision, which is filled in before, does not change; that of a denial leaves
-// nothing to release. It is [NewLease] without copying the 128 bytes of a Lease, for
-// limiters that decide in some 50 ns (BenchmarkTokenBucket).
+// FillLease makes l a lease of r in place and returns its handle for the limiter to fill in. It
+// keeps the Decision, which must be set before; after a denial there is nothing to release. It
+// saves [NewLease]'s copy of 128 bytes, for limiters that decide in about 50 ns
+// (BenchmarkTokenBucket).
 func FillLease(l *Lease, r Releaser) *Handle {
 	l.releaser = nil
 	if l.Allowed {
@@ -104,24 +101,22 @@ func (l *Lease) Release(o Outcome) {
 	if r := l.releaser; r != nil {
 		l.releaser = nil
 		if _, ok := r.(*corrections); ok && o.Result() != Canceled {
-			return // as its Release does: copying the handle for it takes 6 ns of 55 (BenchmarkTokenBucket)
+			return // its Release would do nothing: copying the handle takes 6 ns of 55 (BenchmarkTokenBucket)
 		}
 		r.Release(l.handle, o)
 	}
 }
 
 // Settle corrects the cost to actual units: reserve an estimate, run, settle. A lower cost refunds the
-// difference as far as it still weighs; what an earlier call has added counts as charged at the
-// admission. A higher cost is charged even if it does not fit, so that the key pays it off before its
-// next admission. Of several calls the last counts, except that [NewSlidingLog] and shares do not give
-// back units that an earlier call has added. A lease of cost 0 can be settled too. Settle does nothing
-// after Release, on a denied lease, and with a negative amount, which is logged once with the code
-// algo.negative_usage.
+// difference as far as it still weighs; units that an earlier call added count from the admission. A
+// higher cost is charged even if it does not fit: the key pays it off before its next admission. The
+// last call counts, except that [NewSlidingLog] and shares do not refund units that an earlier call
+// added. A lease of cost 0 can be settled too. Settle does nothing after Release, on a denied lease,
+// and with a negative amount, which is logged once with the code algo.negative_usage.
 //
-// On the lease of several limits it corrects all of them. Where they were asked for different costs, or
-// one of them, at any depth, counts requests in flight, it changes nothing anywhere and logs that once,
-// with the code algo.settle_mixed: settle each limit by [Lease.Part], and also limits in different
-// units that are asked for the same cost.
+// On the lease of several limits it corrects all. If their costs differ, or one of them, at any depth,
+// counts requests in flight, it changes nothing and logs that once with the code algo.settle_mixed.
+// Settle these, and limits of different units with the same cost, by [Lease.Part].
 func (l *Lease) Settle(actual int64) {
 	switch {
 	case l.releaser == nil || actual == l.handle.N:
@@ -131,20 +126,20 @@ func (l *Lease) Settle(actual int64) {
 		return
 	}
 	l.releaser.Settle(l.handle, actual)
-	if l.handle.N != mixedCost { // its parts are also settled by themselves
+	if l.handle.N != mixedCost { // parts are also settled alone
 		l.handle.N = actual
 	}
 }
 
-// mixedCost is the cost of a composite lease. Settle never gets it as an
-// argument, because each part has a cost of its own.
+// mixedCost is the cost of a composite lease. Settle never receives it, because each part has a
+// cost of its own.
 const mixedCost = -1
 
-// corrections is the side of a RateLimiter of its leases.
+// corrections releases and settles the leases of a RateLimiter.
 type corrections struct{ engine engine.Engine }
 
-// Release refunds a canceled admission as far as it still weighs. With any
-// other outcome the charge stays.
+// Release refunds a canceled admission as far as it still weighs; any other outcome keeps the
+// charge.
 func (c *corrections) Release(h Handle, o Outcome) {
 	if o.Result() == Canceled && h.N > 0 {
 		c.Settle(h, 0)

@@ -6,8 +6,8 @@ import "context"
 //
 // Acquire never sleeps, except in an in-flight limiter with a queue, at most until ctx ends. The empty
 // key is a bucket of its own, for a limit that does not distinguish clients. n is the cost: 1 for a
-// request, more for a more expensive one; n = 0 reports the state and changes nothing; it is
-// denied only to a key that is banned or finds the table full ([DenyNew]), and by [DenyAll].
+// request, more for an expensive one. n = 0 reports the state and changes nothing; it is denied only
+// if the key is banned or finds the table full ([DenyNew]), and by [DenyAll].
 //
 // A denial is a [Decision] with Allowed false. Errors report misuse ([ErrCost]) and infrastructure
 // failures only. Implementations are safe for concurrent use.
@@ -32,7 +32,7 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
-// mustLimiter panics at wiring time if a limiter is missing.
+// mustLimiter panics if a limiter is missing, at construction.
 func mustLimiter(l Limiter, constructor string) {
 	if l == nil {
 		panic("algo: " + constructor + ": the limiter is nil")

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// kinds lists every algorithm that a Spec can name. As a variable it would
-// link all of them into every program.
+// kinds lists every algorithm that a Spec can name. A variable would link all of them into every
+// program.
 func kinds() []*kind {
 	return []*kind{
 		&tokenBucket, &leakyBucket, &pacer, &nginx, &smoothBursty, &smoothWarmingUp,
@@ -55,14 +55,13 @@ func (s Spec) With(opts ...Option) (Spec, error) {
 	return s, nil
 }
 
-// validate returns the error of New.
 func (s Spec) validate() error {
 	_, err := s.New()
 	return err
 }
 
-// Apply changes the limit of l, which is in use, to s, as a whole: after an error l keeps its limit.
-// Keys keep what they have spent, as with SetRate. A burst that s does not give follows the rate again.
+// Apply changes the limit of l, while in use, to s as a whole: after an error l keeps its limit. Keys
+// keep their spent units, as with SetRate. A burst that s does not give follows the rate again.
 //
 // The algorithm and the options warmup, cold, cells, offset, aligned, zone, start, spread, keys and
 // deny-new cannot be changed in use; the error names the first that differs.

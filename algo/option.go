@@ -17,8 +17,9 @@ type Option struct {
 // String returns the option's name, such as Burst.
 func (o Option) String() string { return o.name }
 
-// A new option is a function here, a field of Spec and a row of fields (spec.go), and its name in
-// the kind of each algorithm that takes it (tokenbucket.go), beside the code that reads the field.
+// A new option needs a function here, a field of Spec and a row of fields (spec.go), and its name
+// in the kind of each algorithm that takes it (tokenbucket.go), beside the code that reads the
+// field.
 
 // Burst sets the most units that fit at once, 1 or more; 0 or more for
 // nginx and smooth-bursty. The default is the rate's count, unless the
@@ -27,10 +28,9 @@ func Burst(n int64) Option {
 	return Option{"Burst", func(s *Spec) { s.Burst = n }}
 }
 
-// MaxWait lets a limiter admit requests that do not fit yet with a Delay of at
-// most d, 0 or more. The default 0 denies them; [NewPacer] has its own default.
-// Forever means the longest delay that a limiter can represent: a year, less the
-// time in which the burst fills.
+// MaxWait lets a limiter admit requests that do not fit yet with a Delay of at most d, 0 or more.
+// The default 0 denies them; [NewPacer] has its own default. Forever means the longest delay: a
+// year, less the time in which the burst fills.
 func MaxWait(d time.Duration) Option {
 	return Option{"MaxWait", func(s *Spec) { s.MaxWait = d }}
 }
@@ -41,47 +41,44 @@ func Slack(n int64) Option {
 	return Option{"Slack", func(s *Spec) { s.Slack = n }}
 }
 
-// Zone makes the windows of [NewFixedWindow] periods of the calendar in a time zone of the tz
-// database, such as Europe/Berlin or UTC; Local is an error, because instances may differ. The period
-// of the rate must be 24 hours, [Week] (ISO 8601: from Monday), [Month] or [Quarter] (from January). [StartDay]
-// sets another first day.
+// Zone makes the windows of [NewFixedWindow] periods of the calendar in a time zone of the tz database, such as
+// Europe/Berlin or UTC; Local is an error, because instances may differ. The period of the rate must be 24
+// hours, [Week] (ISO 8601: from Monday), [Month] or [Quarter] (from January). [StartDay] sets another first
+// day.
 //
-// A window begins at midnight, or where the clocks skip midnight at the first instant after it; where
-// they show it twice, at the first. A day has 23 or 25 hours when daylight saving begins or ends. At
-// most half as many units as the period has nanoseconds fit.
+// A window begins at midnight: at the first instant after it if the clocks skip midnight, at the first of two
+// if they show it twice. A day has 23 or 25 hours when daylight saving begins or ends. The quota is at most
+// half of the period's nanoseconds.
 //
-// The process must have the database: install it or import time/tzdata. Zone cannot be combined with
-// the fields Offset, AlignedTo and Spread of [Spec]. The windows follow the system's clock within a
-// second: when it is set, and after a suspension of the machine. If it steps back the window that it
-// then shows goes on with what keys have spent, and a key gets at most one more quota for each step.
+// The process must have the database: install it or import time/tzdata. Zone cannot be combined with the fields
+// Offset, AlignedTo and Spread of [Spec]. The windows follow the system's clock within a second when it is set,
+// and after a suspension of the machine. If it steps back, its window continues with the keys' spent units, and
+// a key gets at most one more quota for each step.
 func Zone(name string) Option {
 	return Option{"Zone", func(s *Spec) { s.Zone = name }}
 }
 
-// StartDay sets the first day of the windows that [Zone] makes: of a week, 1 for
-// Monday to 7 for Sunday; of a month or quarter, 1 to 31, or the last day of a
-// shorter month. So 31 is the last day of each month, and a subscription since
-// January 30 renews on February 28 or 29 and on March 30. The default is 1.
+// StartDay sets the first day of the windows that [Zone] makes: of a week, 1 for Monday to 7 for
+// Sunday; of a month or quarter, 1 to 31, or the last day of a shorter month. So 31 is the last day
+// of each month, and 30 renews a subscription on February 28 or 29 and on March 30. The default is
+// 1.
 func StartDay(n int) Option {
 	return Option{"StartDay", func(s *Spec) { s.StartDay = int64(n) }}
 }
 
-// Cells makes [NewSlidingWindow] count in n cells a period, 1 to 1024, and one
-// more: then no window whatever holds more than the quota. More cells give
-// units back sooner, one n-th of the period late at most, and take 8 bytes a
-// key each.
+// Cells makes [NewSlidingWindow] count in n cells a period, 1 to 1024, plus one: then no window
+// holds more than the quota. Units come back at most one n-th of the period late, and each cell
+// takes 8 bytes a key.
 func Cells(n int) Option {
 	return Option{"Cells", func(s *Spec) { s.Cells = int64(n) }}
 }
 
-// MaxKeys sets the capacity of the table of keys, 1 to 2^31-1 (default 1048576): so many keys with
-// debt have room, except for about one in a million. A key takes a place while it has debt: not longer
-// than its bucket takes to fill after its last request. More find room: up to 2.7 times as many, and
-// at least 16.
+// MaxKeys sets the capacity of the table of keys, 1 to 2^31-1 (default 1048576): room for that many
+// keys with debt (about one in a million finds none), and for up to 2.7 times as many, at least 16. A
+// key takes a slot while it has debt: at most until its bucket has filled after its last request.
 //
-// In a full table a new key takes the place of the one with the least debt of 16, which starts afresh;
-// the guide docs/guides/security.md says what a flood of keys can do. [DenyNew] denies new keys
-// instead.
+// In a full table a new key replaces the one with the least debt of 16, which starts afresh;
+// docs/guides/security.md describes a flood of keys. [DenyNew] denies new keys instead.
 //
 // The table takes 19 to 38 bytes a key, 37 MiB at most by default, grows with the keys by about 9 kB at
 // a time from the ninth key on, and does not shrink. Sliding windows and logs take more.
@@ -89,26 +86,22 @@ func MaxKeys(n int) Option {
 	return Option{"MaxKeys", func(s *Spec) { s.MaxKeys = int64(n) }}
 }
 
-// DenyNew denies new keys while the table is full of keys with debt. A client that can
-// invent keys can lock others out. By default a new key takes the place of another one; see
-// [MaxKeys].
+// DenyNew denies new keys while the table is full of keys with debt: a client that can invent keys
+// can lock others out. By default a new key replaces another one; see [MaxKeys].
 func DenyNew() Option {
 	return Option{"DenyNew", func(s *Spec) { s.DenyNew = true }}
 }
 
-// Clock makes the limiter read the time from now, in place of the system's clock: the clock of
-// a test, which it advances by hand. Every constructor takes it. It is no part of the text
-// form, and a change of the limit keeps it.
+// Clock makes the limiter read the time from now instead of the system's clock, for tests that advance it by
+// hand. Every constructor takes it. The text form omits it, and a change of the limit keeps it.
 //
-// now must be safe for concurrent use and fast, and must not call the limiter or panic.
-// Elapsed time is that of [time.Time.Sub], so a time with a monotonic reading is followed by that.
-// A reading before the latest one counts as the latest, so nothing is admitted twice for one
-// second, and a clock that was ahead stands until it gets there again. A step of more than a year
-// takes a year. Altogether the clock counts for 4.5 years from the call of the constructor. A
-// limiter with a clock of its own takes longer for a decision.
+// now must be safe for concurrent use and fast, and must not call the limiter or panic. [time.Time.Sub]
+// computes elapsed time, by monotonic readings if there are any. A reading before the latest one counts as the
+// latest, so that no second is spent twice; a step forward of more than a year counts as a year. The clock
+// counts for 4.5 years from the constructor's call. Decisions take longer with it.
 //
-// [Wait], [WaitAll], [Sleep] and the adapters that wait sleep in real time, and look again at
-// least once a second until they are admitted. Where no code takes a clock, testing/synctest needs no option.
+// [Wait], [WaitAll], [Sleep] and the adapters that wait sleep in real time, and ask again at least once a
+// second until admitted. testing/synctest needs no option.
 func Clock(now func() time.Time) Option {
 	if now == nil {
 		panic("algo: Clock: the function is nil")

@@ -2,18 +2,18 @@ package algo
 
 import "github.com/sluice-go/sluice/internal/decide"
 
-// NewPacer makes the leaky bucket as a queue: requests that come too early are admitted with a Delay,
-// so that work starts T = period/count apart. A request of n units takes n places in the line.
+// NewPacer makes the leaky bucket as a queue: it admits requests that come too early with a Delay, so
+// that work starts T = period/count apart. A request of n units takes n places in the queue.
 //
 // The options are [Slack] (default 0), [MaxWait], [MaxKeys] and [DenyNew]; the field MaxQueue of [Spec]
-// bounds the units that wait. A request beyond the line is denied, with the exact RetryAfter. Without
-// MaxWait and MaxQueue the line holds the units of one period, with both the tighter one decides. The
+// bounds the units that wait. A request beyond the queue is denied with the exact RetryAfter. Without
+// MaxWait and MaxQueue the queue holds the units of one period; of both the tighter one decides. The
 // error names the field and the invalid value.
 //
 // Bound: without slack a request of n units starts n*T after the one before it at the earliest; with
 // Slack(k) at most k + 1 + rate*w units start in any window of length w, or n + rate*w if the largest
 // cost n is more than k + 1, as long as no admission is canceled, or settled to less, while later ones
-// wait. A canceled request gives its time back to later requests; those that wait keep their starts.
+// wait. A canceled request leaves its time to later requests; those that wait keep their starts.
 //
 // Remaining is the number of units that could start at once, Limit is Slack + 1.
 //

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Parse reads a Spec from its text form: the algorithm, which may be omitted if it is token-bucket, the
-// rate as [Rate.UnmarshalText] reads it, and options in any order, each at most once:
+// Parse reads a Spec from its text form: the algorithm (default token-bucket), the rate as
+// [Rate.UnmarshalText] reads it, and options in any order, each at most once:
 //
 //	100/s
 //	100/min burst 20 wait 500ms

@@ -9,19 +9,17 @@ import (
 	"github.com/sluice-go/sluice/internal/cause"
 )
 
-// Peeker is implemented by limiters that answer a look themselves: Peek returns the answer
-// that Acquire would give now, and charges, counts and waits for nothing. A negative n is
-// [ErrCost].
+// Peeker is implemented by limiters with a Peek of their own: it returns the answer that Acquire
+// would give now, and charges, counts and waits for nothing. A negative n is [ErrCost].
 type Peeker interface {
 	Peek(ctx context.Context, key string, n int64) (Decision, error)
 }
 
-// Peek returns the answer of l.Acquire for n units now, and charges nothing: no unit, no slot
-// and no offence. A [Chooser] and a [Wrapper] of one limiter are looked through.
+// Peek returns l.Acquire's current answer for n units, and charges no unit, slot or offence. It looks
+// through a [Chooser] and a [Wrapper] of one limiter.
 //
-// A limiter that is no [Peeker] is asked for 0 units. If it has less than n left, the answer
-// is a denial with an estimate as RetryAfter, at least 1 s: its NextAfter if one unit is missing, or else
-// its ResetAfter.
+// It acquires 0 units of a limiter that is no [Peeker]. If less than n remain, the answer is a denial
+// with an estimated RetryAfter of at least 1 s: NextAfter if one unit is missing, ResetAfter otherwise.
 func Peek(ctx context.Context, l Limiter, key string, n int64) (d Decision, err error) {
 	if n < 0 {
 		return d, costError(n)
@@ -47,7 +45,7 @@ func Peek(ctx context.Context, l Limiter, key string, n int64) (d Decision, err 
 	return peekForeign(ctx, l, key, n)
 }
 
-// peekForeign peeks a limiter of which only Acquire is known.
+// peekForeign peeks a limiter that has only Acquire.
 func peekForeign(ctx context.Context, l Limiter, key string, n int64) (Decision, error) {
 	lease, err := l.Acquire(ctx, key, 0)
 	if err != nil {
@@ -74,7 +72,6 @@ func peekForeign(ctx context.Context, l Limiter, key string, n int64) (Decision,
 	return d, nil
 }
 
-// addSaturated adds two non-negative numbers.
 func addSaturated(a, b int64) int64 {
 	if s := a + b; s >= a {
 		return s

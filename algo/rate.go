@@ -10,17 +10,16 @@ import (
 	"github.com/sluice-go/sluice/internal/decide"
 )
 
-// Rate is Count units in each Period, spread evenly: PerMinute(60) and
-// PerSecond(1) are the same rate, and differ only in the default [Burst].
+// Rate is Count units in each Period, spread evenly: PerMinute(60) and PerSecond(1) differ only in
+// the default [Burst].
 //
-// Limits accept rates from 1 per year to 1e9 per second. The time of one unit
-// is rounded up to 1/64 ns, so that a limit is never faster than specified: at
-// most 1.6 % slower at 1e9/s, 0.02 % at 1e7/s, and 1e-6 below 1e5/s.
+// Limits accept rates from 1 per year to 1e9 per second. The time of one unit is rounded up to 1/64
+// ns, so that a limit is never faster than specified: at most 1.6 % slower at 1e9/s, 0.02 % at
+// 1e7/s, and 1e-6 below 1e5/s.
 //
-// Rates and bursts of 0 and beyond these limits, infinity too, are errors everywhere, in
-// constructors, changes, text and JSON, because they are often mistakes of configuration:
-// [DenyAll] and [Unlimited] say what is meant. (A burst of 0 has a meaning in nginx and
-// smooth-bursty alone.)
+// Rates and bursts of 0, of infinity and beyond these limits are errors in constructors, changes,
+// text and JSON, because they are often mistakes of configuration: use [DenyAll] or [Unlimited]. (A
+// burst of 0 has a meaning in nginx and smooth-bursty alone.)
 type Rate struct {
 	Count  int64
 	Period time.Duration
@@ -29,10 +28,10 @@ type Rate struct {
 // PerSecond returns n units per second.
 func PerSecond(n int64) Rate { return Rate{n, time.Second} }
 
-// PerSecondFloat returns the rate of f units per second, such as 0.5 or 2.5: of the next whole
-// number of units in the time that they take, rounded up to a nanosecond, so it is exact where
-// that is whole (0.5 is 1/2s, 2.5 is 3/1.2s) and never faster than f. A limit returns an error
-// for the rate of an f below 1 per year, above 1e9, or that is no number.
+// PerSecondFloat returns the rate of f units per second, such as 0.5 or 2.5, as the next whole
+// number of units in the time that they take. That time is rounded up to a nanosecond, so the rate
+// is never faster than f, and exact if it is whole (0.5 is 1/2s, 2.5 is 3/1.2s). A limit returns an
+// error for the rate of an f below 1 per year, above 1e9, or that is no number.
 func PerSecondFloat(f float64) Rate {
 	switch {
 	case !(f > 0):
@@ -102,9 +101,9 @@ func (r Rate) MarshalText() ([]byte, error) {
 }
 
 // UnmarshalText reads a count, a slash and a period, such as "100/s" or "5/15m", or as nginx writes
-// it, "100r/s". The period is
-// one of s, sec, second, m, min, minute, h, hour, d, day, week, month and quarter, or a duration
-// in the form of [time.ParseDuration]. The error names the field and its value; r is as before then.
+// it, "100r/s". The period is one of s, sec, second, m, min, minute, h, hour, d, day, week, month
+// and quarter, or a duration in the form of [time.ParseDuration]. An error names the field and its
+// value and leaves r unchanged.
 func (r *Rate) UnmarshalText(text []byte) error {
 	parsed, err := parseRate(string(text))
 	if err == nil {
@@ -157,7 +156,7 @@ func formatDuration(d time.Duration) string {
 // validate returns an error that names the invalid field and its value.
 func (r Rate) validate() error { return r.local().Validate() }
 
-// local is r on the clock of this process.
+// local returns r on the clock of this process.
 func (r Rate) local() decide.Rate {
 	return decide.Rate{Count: r.Count, Period: r.Period, Resolution: decide.Nanoseconds}
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
-// RateLimiter is a limit over time for any number of keys, in this process. Its constructor
-// selects the algorithm: [NewTokenBucket] is the default choice, and [Spec.New] makes each of
-// them. The constructors state what the algorithm promises.
+// RateLimiter is a limit over time for any number of keys, in this process. Its constructor selects
+// the algorithm and documents its bound: [NewTokenBucket] is the default choice, and [Spec.New]
+// makes any.
 //
 // A decision allocates nothing, except where the table of keys or a sliding log grows, and never
-// waits. A method that the algorithm does not have returns [errors.ErrUnsupported]. It is safe for
+// waits. A method that the algorithm lacks returns [errors.ErrUnsupported]. It is safe for
 // concurrent use.
 type RateLimiter struct {
 	words       words         // the keys of an algorithm of one word, in line
@@ -31,7 +31,7 @@ type RateLimiter struct {
 	setting  atomic.Pointer[setting]
 }
 
-// The packages of limiters with other engines make their RateLimiter by this.
+// Packages with other engines make their RateLimiter through these functions.
 func init() {
 	engine.Limiter = func(e engine.Engine) any { return &RateLimiter{values: e, corrections: corrections{e}} }
 	warning.NameLimiter = func(limiter any, policy string) {
@@ -54,9 +54,8 @@ func (l *RateLimiter) Acquire(_ context.Context, key string, n int64) (lease Lea
 	return lease, err
 }
 
-// acquireAt is Acquire at a reading of the clock that several limiters share; nil: at a new
-// one. It writes to lease in place, because copying 128 bytes costs as much as deciding
-// (BenchmarkTokenBucket).
+// acquireAt is Acquire at a reading that several limiters share; nil: at a new one. It fills lease
+// in place, because copying 128 bytes costs as much as deciding (BenchmarkTokenBucket).
 func (l *RateLimiter) acquireAt(lease *Lease, reading *keystore.Reading, key string, n int64) error {
 	switch {
 	case n < 0 || l.values == nil && l.words.Store() == nil:
@@ -73,7 +72,7 @@ func (l *RateLimiter) acquireAt(lease *Lease, reading *keystore.Reading, key str
 	return nil
 }
 
-// acquireWord is the Acquire of an engine of one word a key, in line.
+// acquireWord is Acquire for one word a key.
 func (l *RateLimiter) acquireWord(lease *Lease, reading *keystore.Reading, key string, n int64) {
 	k := &l.words
 	now, r := k.Store().Update(key, reading.OrNow(k.Clock()), func(s keystore.State[int64], now int64) (int64, int64, bool) {
@@ -101,8 +100,8 @@ func (l *RateLimiter) acquireWord(lease *Lease, reading *keystore.Reading, key s
 	}
 }
 
-// acquireValue is the Acquire of any other engine. Through an interface lease would escape, so
-// the answer is written to one of a pool: returned as a value it takes 20 ns more.
+// acquireValue is Acquire for any other engine. Through an interface lease would escape, so the
+// engine writes to a pooled answer; returning a value would take 20 ns more.
 func (l *RateLimiter) acquireValue(lease *Lease, reading *keystore.Reading, key string, n int64) {
 	at := int64(keystore.Now)
 	if reading != nil {
@@ -122,7 +121,7 @@ func (l *RateLimiter) acquireValue(lease *Lease, reading *keystore.Reading, key 
 
 var decided = sync.Pool{New: func() any { return new(engine.Decided) }}
 
-// misuse is the error of a negative cost, or of a literal.
+// misuse returns ErrCost for a negative n, ErrLiteral for a RateLimiter that no constructor made.
 func (l *RateLimiter) misuse(n int64) error {
 	switch {
 	case l.values == nil && l.words.Store() == nil:
@@ -133,9 +132,8 @@ func (l *RateLimiter) misuse(n int64) error {
 	return nil
 }
 
-// Allow is the short form of Acquire for callers that need only Allowed. It
-// does not admit with a Delay: units that do not fit now are denied. A negative
-// n is denied.
+// Allow is the short form of Acquire for callers that need only Allowed. It denies units that would
+// need a Delay, and a negative n.
 func (l *RateLimiter) Allow(key string, n int64) bool {
 	if l.values != nil {
 		return l.values.Allow(key, n)
@@ -157,20 +155,20 @@ func (l *RateLimiter) Peek(_ context.Context, key string, n int64) (d Decision, 
 	return d, nil
 }
 
-// engine is the engine, for calls that may take an indirect call longer.
+// engine returns the engine, for calls that can afford an indirect call.
 func (l *RateLimiter) engine() engine.Engine { return l.corrections.engine }
 
-// setCharge writes the identity of a charge.
+// setCharge stores the identity of a charge in h.
 func (h *Handle) setCharge(c decide.Charge, mark int64) {
 	h.At, h.State[0], h.State[1], h.State[2] = c.At, c.A, c.B, mark
 }
 
-// charge returns what setCharge has written.
+// charge returns the charge that setCharge stored.
 func (h *Handle) charge() engine.Charge {
 	return engine.Charge{Charge: decide.Charge{N: h.N, At: h.At, A: h.State[0], B: h.State[1]}, Mark: h.State[2]}
 }
 
-// setAnswer converts whether units were charged, when they fit, and what remains.
+// setAnswer sets d from a and q.
 func (d *Decision) setAnswer(a decide.Answer, q decide.Quota) {
 	d.Allowed, d.Reason = a.Allowed, Admitted
 	d.Delay, d.RetryAfter = keystore.ToDuration(a.Delay), keystore.ToDuration(a.RetryAfter)
@@ -183,22 +181,21 @@ func (d *Decision) setAnswer(a decide.Answer, q decide.Quota) {
 	d.NextAfter, d.ResetAfter = keystore.ToDuration(q.NextAfter), keystore.ToDuration(q.ResetAfter)
 }
 
-// setFull is the answer to a new key that found the table full.
+// setFull sets the answer for a new key that found the table full.
 func (d *Decision) setFull(a decide.Answer, q decide.Quota) {
 	d.setAnswer(a, q)
 	d.Reason, d.Cause = Overload, cause.Keys
 }
 
-// Refund gives back to key up to n units that it has spent and that still weigh, for work
-// whose lease is gone: a request of yesterday's batch that failed, a customer whom support
-// wants to help. It returns how many came back, by which Remaining has grown. Units that have
-// come back by themselves are not given a second time. Up to n units more than the bound are
-// admitted then. Requests that wait keep their start times. A fixed window refunds the current
-// window, its debt first.
+// Refund gives back up to n spent units of key that still weigh, for work whose lease is gone: a
+// failed request of yesterday's batch, or a customer in need. It returns the refunded units, by
+// which Remaining has grown; units that have already come back are not refunded. Afterwards up to n
+// units more than the bound are admitted. Requests that wait keep their start times. A fixed window
+// refunds the current window, its debt first.
 //
-// Where there is a lease, use [Lease.Release] or [Lease.Settle], and not both: what is given
-// back twice is admitted twice. The error is [ErrCost] for a negative n. Sliding windows and
-// logs, warm-ups, markers and shares do not have it.
+// If there is a lease, use [Lease.Release] or [Lease.Settle] instead: units refunded twice are
+// admitted twice. The error is [ErrCost] for a negative n. Sliding windows and logs, warm-ups,
+// markers and shares do not support it.
 func (l *RateLimiter) Refund(key string, n int64) (units int64, err error) {
 	if l.values != nil {
 		return 0, l.unsupported("Refund")
@@ -209,24 +206,23 @@ func (l *RateLimiter) Refund(key string, n int64) (units int64, err error) {
 	return l.words.Refund(key, n), nil
 }
 
-// Reset gives key a fresh limit. Its earlier admissions cannot be refunded any more.
-// It has no effect on a key without debt.
+// Reset gives key a fresh limit. Earlier admissions can no longer be refunded. It does nothing for
+// a key without debt.
 func (l *RateLimiter) Reset(key string) { l.engine().Reset(key) }
 
 // Stats describes the table of keys of a [RateLimiter].
 type Stats struct {
-	// Live counts the keys that have spent something that still weighs.
+	// Live counts the keys with spent units that still weigh.
 	Live int
-	// Room is the capacity that [MaxKeys] has set. More keys may find room, so Live may be
-	// larger.
+	// Room is the capacity set by [MaxKeys]. More keys may find room, so Live may be larger.
 	Room int
-	// Overflowed counts the charges to new keys that found the table full, and replaced
-	// another key or were denied. If it grows, MaxKeys is too small or a client invents
-	// keys; a log line with the code algo.full says so once a minute.
+	// Overflowed counts charges to new keys that found the table full and replaced another key or were
+	// denied. If it grows, MaxKeys is too small or a client invents keys; once a minute a log line
+	// with the code algo.full says so.
 	Overflowed uint64
 }
 
-// Stats returns the present numbers. It walks the table to count the live keys.
+// Stats returns the current numbers. It walks the table to count the live keys.
 func (l *RateLimiter) Stats() Stats {
 	if l.misuse(0) != nil {
 		return Stats{}
@@ -235,8 +231,8 @@ func (l *RateLimiter) Stats() Stats {
 	return Stats{e.Live(), e.Room(), e.Overflowed()}
 }
 
-// About returns the rate, the most units that fit at once, and the time in which they
-// come back; no rate for a marker or a share.
+// About returns the rate (none for a marker or a share), the most units that fit at once, and the
+// time in which they come back.
 func (l *RateLimiter) About() (d Description) {
 	if l.misuse(0) != nil {
 		return d
@@ -252,7 +248,7 @@ func (l *RateLimiter) About() (d Description) {
 	return d
 }
 
-// unsupported is the error of a method that the algorithm does not have.
+// unsupported returns the error of a method that the algorithm lacks.
 func (l *RateLimiter) unsupported(method string) error {
 	title := "limiter"
 	if l.kind != nil {

@@ -5,18 +5,17 @@ import (
 	"errors"
 )
 
-// Shadow evaluates and charges l, but admits every request at once: a new limit on live traffic.
+// Shadow evaluates and charges l, but admits every request at once, to try a new limit on live traffic.
 //
-// Source is [SourceTrial], and nothing acts on the decision: adapters show clients other limits only,
-// and compositions answer with the limits in force. Where l would have denied, Trial is the reason;
-// where it would have denied or delayed, RetryAfter is how long it would have put the request off.
+// Source is [SourceTrial], and nothing acts on the decision: adapters show clients other limits only, and
+// compositions answer with the limits in force. Trial is the reason with which l would have denied; RetryAfter is
+// how long l would have delayed the request.
 //
-// A middleware or interceptor without an observer logs once that nothing shows the decisions, with
-// the code algo.trial_unobserved: of an l in the function of a [ByKey] that does not list it, once that would deny.
+// A middleware or interceptor without an observer logs once, with the code algo.trial_unobserved, that nothing
+// shows the decisions; if only the function of a [ByKey] knows l, when l would first deny.
 //
-// If l fails, the request is admitted with SourceTrial and no limit; only a negative cost stays an
-// error. The lease is the lease of l. An in-flight limit delays requests in its queue even on trial. It
-// panics if l is nil.
+// If l fails, the request is admitted with SourceTrial and no limit; only a negative cost stays an error. The lease
+// is l's. An in-flight limit delays requests in its queue even on trial. Shadow panics if l is nil.
 func Shadow(l Limiter) Limiter {
 	mustLimiter(l, "Shadow")
 	return &shadow{wrapping{l}}
@@ -24,7 +23,6 @@ func Shadow(l Limiter) Limiter {
 
 type shadow struct{ wrapping }
 
-// Acquire lets the limiter decide, and admits.
 func (s *shadow) Acquire(ctx context.Context, key string, n int64) (lease Lease, err error) {
 	lease, err = s.limiter.Acquire(ctx, key, n)
 	if err != nil {
@@ -34,14 +32,13 @@ func (s *shadow) Acquire(ctx context.Context, key string, n int64) (lease Lease,
 	return lease, err
 }
 
-// About is about the limiter, with Off.
+// About describes the limiter, with Off.
 func (s *shadow) About() Description {
 	d := About(s.limiter)
 	d.Off = true
 	return d
 }
 
-// Peek looks, and admits.
 func (s *shadow) Peek(ctx context.Context, key string, n int64) (Decision, error) {
 	d, err := Peek(ctx, s.limiter, key, n)
 	err = d.shadow(err)

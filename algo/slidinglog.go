@@ -10,11 +10,11 @@ import (
 // exactly: a unit comes back when its instant is one period old. The options are [MaxKeys] and
 // [DenyNew]. The error names the field and the invalid value.
 //
-// Bound: at most the quota in any window of length period, and nothing is denied that would keep it. A
-// denial does not count; refunded units can be spent again.
+// Bound: at most the quota in any window of length period, and it denies nothing that would keep this.
+// A denial does not count; refunded units can be spent again.
 //
-// State is an instant for each unit in the window, of 4 bytes if the period is shorter than 2^32 ns
-// and 8 otherwise, and 64 bytes for each of up to 2.7 slots a key ([MaxKeys]). A decision about n units
+// State is an instant for each unit in the window, of 4 bytes if the period is shorter than 2^32 ns and
+// 8 otherwise, and 64 bytes for each of up to 2.7 slots a key ([MaxKeys]). A decision about n units
 // holds the key's own lock while it writes n instants.
 //
 // Do not use it for large quotas: [NewSlidingWindow] with [Cells] keeps the same bound in less memory.

@@ -8,15 +8,15 @@ import (
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
-// NewSlidingWindow makes a limiter that admits r.Count units in a window of r.Period that moves along.
-// The options are [Cells] (default: two weighted counters), [MaxKeys] and [DenyNew]. The error names
-// the field and the invalid value.
+// NewSlidingWindow makes a limiter that admits r.Count units in a moving window of r.Period. The
+// options are [Cells] (default: two weighted counters), [MaxKeys] and [DenyNew]. The error names the
+// field and the invalid value.
 //
-// By default it keeps two counters a key, of the current period and of the one before, and lets the
-// older one weigh by the part of it that the window still covers, rounded up. Bound: fewer than twice
-// the quota in any window of length period, and at most the quota in each period of the counters.
+// By default it counts the current and the previous period of each key, and weighs the older count by
+// the part that the window still covers, rounded up. Bound: fewer than twice the quota in any window
+// of length period, and at most the quota in each period of the counters.
 //
-// With [Cells] it counts in c cells a period and one more, which all weigh in full. Bound: at most the
+// With [Cells] it counts in c cells a period plus one, which all weigh in full. Bound: at most the
 // quota in any window of length period. Units come back up to one c-th of the period late.
 //
 // A denial does not count; refunded units can be spent again as far as they still weigh.
@@ -26,15 +26,14 @@ import (
 //
 // Source: Cloudflare, "How we built rate limiting capable of scaling to millions of domains", 2017.
 //
-// Do not use it where steady traffic at the rate itself must pass: rounding up denies one unit of it
-// now and then. [NewTokenBucket] never does.
+// Do not use it where steady traffic at exactly the rate must pass: rounding up denies a unit now and
+// then. [NewTokenBucket] never does.
 func NewSlidingWindow(r Rate, opts ...Option) (*RateLimiter, error) {
 	return slidingWindow.construct(Spec{Rate: r}, opts)
 }
 
 var slidingWindow = kind{"sliding-window", "sliding window", []string{"Cells", "MaxKeys", "DenyNew"}, inValues[decide.Counters]{(*decide.Counters).Inherit, slidingWindowLimit}}
 
-// maxCells bounds Cells.
 const maxCells = 1024
 
 func slidingWindowLimit(s Spec, _ Rate, old engine.Decider[*decide.Counters], clock *keystore.Clock) (l engine.Limit[*decide.Counters], err error) {

@@ -2,13 +2,11 @@ package algo
 
 import "time"
 
-// Spec describes a limit: its algorithm, its rate and its options. Constructors,
-// options, configuration files and running limiters all use this one
-// description; see [Parse] for its text form. The zero value of a field means
-// the default.
+// Spec describes a limit: its algorithm, its rate and its options. Constructors, options,
+// configuration files and running limiters all use it; see [Parse] for its text form. The zero
+// value of a field means the default.
 //
-// These are the algorithms and the options of each. All take keys and deny-new
-// as well.
+// These are the algorithms and the options of each. All take keys and deny-new as well.
 //
 //	token-bucket       burst N, wait D
 //	leaky-bucket       burst N
@@ -21,8 +19,8 @@ import "time"
 //	sliding-log
 //	strict             burst N
 //
-// JSON has an object or a string in the text form. The rate, durations and
-// times are strings in the object:
+// JSON has an object or a string in the text form. The rate, durations and times are strings in the
+// object:
 //
 //	{"rate": "100/min", "burst": 20, "wait": "500ms"}
 //	"100/min burst 20 wait 500ms"
@@ -31,8 +29,8 @@ type Spec struct {
 	Rate      Rate          `json:"rate"`
 	Burst     int64         `json:"burst,omitzero"` // see [Burst]
 	MaxWait   time.Duration `json:"wait,omitzero"`  // see [MaxWait]
-	// MaxQueue bounds how many units may wait in the line of a pacer. The text "queue 0"
-	// denies whatever cannot start at once.
+	// MaxQueue bounds the units that wait in a pacer. The text "queue 0" denies whatever cannot start
+	// at once.
 	MaxQueue int64 `json:"queue,omitzero"`
 	Slack    int64 `json:"slack,omitzero"` // see [Slack]
 	// DelayAfter is the delay parameter of nginx: how many units in excess of the rate
@@ -43,14 +41,13 @@ type Spec struct {
 	NoDelay bool `json:"nodelay,omitzero"`
 	// Warmup is the time of smooth-warming-up from cold to the rate, 0 to half a year.
 	Warmup time.Duration `json:"warmup,omitzero"`
-	// ColdFactor says how many times as much a permit of smooth-warming-up costs when it is
-	// cold: more than 1, at most 1e6. The default is 3.
+	// ColdFactor is how many times as much a cold permit of smooth-warming-up costs: more than 1, at
+	// most 1e6. The default is 3.
 	ColdFactor float64 `json:"cold,omitzero"`
 	Cells      int64   `json:"cells,omitzero"` // see [Cells]
-	// Offset moves the edges of a fixed window, 0 or more and taken modulo the period.
-	// Without AlignedTo the edges are at Offset, Offset + period, ... after the limiter was
-	// made; limiters, or instances of a service, that get different offsets do not refill
-	// at the same instant.
+	// Offset moves the edges of a fixed window, 0 or more and taken modulo the period. Without
+	// AlignedTo the edges are at Offset, Offset + period, ... after the limiter was made; limiters or
+	// instances with different offsets refill at different instants.
 	Offset time.Duration `json:"offset,omitzero"`
 	// AlignedTo is an edge of a fixed window, past or future, within 291 years; the others
 	// are whole periods away from it. Windows are lengths of time, not dates: when daylight
@@ -60,10 +57,9 @@ type Spec struct {
 	AlignedTo time.Time `json:"aligned,omitzero"`
 	Zone      string    `json:"zone,omitzero"`  // see [Zone]
 	StartDay  int64     `json:"start,omitzero"` // see [StartDay]
-	// Spread gives each key of a fixed window edges of its own, at one of 1024 places in the
-	// period that a hash of the key picks (a secret one in this process, the same for all
-	// instances on Redis), so that keys do not all refill at once. The empty key stays
-	// where it is. It cannot be combined with AlignedTo.
+	// Spread gives each key of a fixed window edges of its own, at one of 1024 places in the period by
+	// a hash of the key (a secret one in this process, one for all instances on Redis), so that keys
+	// do not refill at once. The empty key does not move. It cannot be combined with AlignedTo.
 	Spread  bool  `json:"spread,omitzero"`
 	MaxKeys int64 `json:"keys,omitzero"`     // see [MaxKeys]
 	DenyNew bool  `json:"deny-new,omitzero"` // see [DenyNew]
@@ -92,8 +88,8 @@ var fields = []field{
 	fieldOf("deny-new", "DenyNew", permanent|noValue, flags, func(s *Spec) *bool { return &s.DenyNew }),
 }
 
-// Given reports whether an option, by its name in the text form, was set: to a
-// value other than zero, or to zero by an [Option], by [Parse] or in JSON.
+// Given reports whether option, a name in the text form, was set: to a value other than zero, or to
+// zero by an [Option], by [Parse] or in JSON.
 func (s Spec) Given(option string) bool {
 	for i, f := range fields {
 		if f.word == option {
@@ -105,7 +101,7 @@ func (s Spec) Given(option string) bool {
 
 func (s *Spec) given(i int) bool { return s.zeros>>i&1 == 1 || fields[i].text(s) != "" }
 
-// setGiven records that field i was given, in case its value is zero.
+// setGiven records that field i was given, even as zero.
 func (s *Spec) setGiven(i int) {
 	s.zeros &^= 1 << i
 	if f := fields[i]; f.is(zeroCounts) && f.text(s) == "" {
@@ -126,7 +122,7 @@ func (s *Spec) value(i int) string {
 
 const defaultAlgorithm = "token-bucket"
 
-// each visits the options that were given.
+// each calls visit for each given option.
 func (s *Spec) each(visit func(f *field, value string)) {
 	for i := range fields {
 		f := &fields[i]

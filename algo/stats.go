@@ -1,7 +1,7 @@
 package algo
 
 // StatsOf returns the sum of the [Stats] of all limiters in l that keep keys in this process; see
-// [Walk]. A wrapper's own Stats do not count beside those of the limiters beneath it.
+// [Walk]. A wrapper's own Stats do not count in addition to those of the limiters beneath it.
 func StatsOf(l Limiter) (sum Stats) {
 	for one := range Walk(l) {
 		_, wraps := one.(Wrapper)

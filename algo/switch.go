@@ -12,18 +12,16 @@ import (
 // Switch turns a limiter on and off at run time; see [NewSwitch].
 type Switch struct {
 	wrapping
-	end   atomic.Int64           // of the time in which it is off, in Unix nanoseconds; 0: it is on
+	end   atomic.Int64           // end of the off time, in Unix nanoseconds; 0: on
 	name  atomic.Pointer[string] // in warnings; nil: the limit's own
 	pause warning.Pause
 }
 
-// NewSwitch wraps l with a switch, initially on. [Switch.Off] lifts the limit
-// at once.
+// NewSwitch wraps l with a switch, initially on. [Switch.Off] lifts the limit at once.
 //
-// While it is off, requests are admitted and not charged. The first of them, and one an hour, is
-// logged with the code algo.switched_off. Requests that were
-// admitted before are released as usual. [About] and [Spec.Apply] go
-// to l, whether the switch is on or off. It panics if l is nil.
+// While off, it admits requests without a charge. It logs the first, and one an hour, with the code
+// algo.switched_off. Earlier admissions are released as usual. [About] and [Spec.Apply] reach l
+// whether the switch is on or off. NewSwitch panics if l is nil.
 func NewSwitch(l Limiter) *Switch {
 	mustLimiter(l, "NewSwitch")
 	return &Switch{wrapping: wrapping{l}}
@@ -35,12 +33,12 @@ func (s *Switch) On() {
 	s.pause.Reset()
 }
 
-// Off admits every request, with [SourceOff], and bypasses the limiter.
+// Off admits every request without the limiter, with [SourceOff].
 func (s *Switch) Off() { s.end.Store(math.MaxInt64) }
 
-// OffUntil is Off until t, a time before the year 2262. From then on the limiter decides.
+// OffUntil is Off until t, a time before the year 2262; then the limiter decides again.
 func (s *Switch) OffUntil(t time.Time) {
-	s.pause.Reset() // the time before may have ended by itself
+	s.pause.Reset() // the previous off time may have ended by itself
 	s.end.Store(t.UnixNano())
 }
 
@@ -75,7 +73,7 @@ var warnOff = warning.Line{
 	Do:      "switch it on, unless that is intended",
 }
 
-// About is about the limiter, with Off while the switch is off.
+// About describes the limiter, with Off while the switch is off.
 func (s *Switch) About() Description {
 	d := About(s.limiter)
 	d.Off = d.Off || !s.IsOn()
@@ -88,12 +86,11 @@ func (s *Switch) Acquire(ctx context.Context, key string, n int64) (Lease, error
 	return s.current().Acquire(ctx, key, n)
 }
 
-// Unlimited admits every request, with [SourceOff].
+// Unlimited returns a limiter that admits every request, with [SourceOff].
 func Unlimited() Limiter { return unlimited{} }
 
 type unlimited struct{}
 
-// Acquire admits the request.
 func (unlimited) Acquire(_ context.Context, _ string, n int64) (lease Lease, err error) {
 	if n < 0 {
 		return lease, costError(n)
@@ -104,7 +101,6 @@ func (unlimited) Acquire(_ context.Context, _ string, n int64) (lease Lease, err
 
 var notLimited = Decision{Allowed: true, Source: SourceOff}
 
-// Peek admits too.
 func (unlimited) Peek(_ context.Context, _ string, n int64) (Decision, error) {
 	if n < 0 {
 		return Decision{}, costError(n)
@@ -112,17 +108,14 @@ func (unlimited) Peek(_ context.Context, _ string, n int64) (Decision, error) {
 	return notLimited, nil
 }
 
-// About says that nothing is denied.
 func (unlimited) About() Description { return Description{Off: true} }
 
-// DenyAll denies every request, at any cost and for a peek too, with the Reason
-// [Banned], for ever, and a Limit of 0: a plan that allows nothing, or a method that is closed.
+// DenyAll returns a limiter that denies every request and peek for ever, with the Reason [Banned]
+// and a Limit of 0, for a plan that allows nothing or a closed method.
 func DenyAll() Limiter { return denyAll{} }
 
-// denyAll denies every request forever.
 type denyAll struct{}
 
-// Acquire denies the request.
 func (denyAll) Acquire(_ context.Context, _ string, n int64) (lease Lease, err error) {
 	if n < 0 {
 		return lease, costError(n)
@@ -133,7 +126,6 @@ func (denyAll) Acquire(_ context.Context, _ string, n int64) (lease Lease, err e
 
 var deniedForEver = Decision{Reason: Banned, RetryAfter: Forever, NextAfter: Forever, ResetAfter: Forever}
 
-// Peek denies too.
 func (denyAll) Peek(_ context.Context, _ string, n int64) (Decision, error) {
 	if n < 0 {
 		return Decision{}, costError(n)
@@ -141,5 +133,4 @@ func (denyAll) Peek(_ context.Context, _ string, n int64) (Decision, error) {
 	return deniedForEver, nil
 }
 
-// About states no quota.
 func (denyAll) About() Description { return Description{} }

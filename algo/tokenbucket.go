@@ -7,7 +7,7 @@ import "github.com/sluice-go/sluice/internal/decide"
 // error names the field and the invalid value.
 //
 // The bucket holds Burst tokens and starts full; a unit of cost takes one, and the rate puts them back
-// one by one. With [MaxWait] a request that comes too early is admitted with a Delay.
+// one by one. With [MaxWait] it admits a request that comes too early with a Delay.
 //
 // Bound: in any window of length w at most Burst + rate*w units are admitted, plus rate*MaxWait, in
 // exact integers; with MaxWait Burst + rate*w of them start. With MaxWait both hold as long as no
@@ -25,7 +25,7 @@ func NewTokenBucket(r Rate, opts ...Option) (*RateLimiter, error) {
 
 var tokenBucket = kind{defaultAlgorithm, "token bucket", []string{"Burst", "MaxWait", "MaxKeys", "DenyNew"}, bucket{tokens, false}}
 
-// tokens makes a bucket that denies or delays requests that do not fit.
+// tokens makes a bucket that denies or delays excess requests.
 func tokens(s Spec, _ Rate) (*decide.GCRA, error) {
 	burst := s.Burst
 	if !s.Given("burst") {

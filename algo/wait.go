@@ -9,31 +9,31 @@ import (
 	"github.com/sluice-go/sluice/algo/internal/line"
 )
 
-// Wait acquires n units of l under key and sleeps until the work may start. It looks again at least
-// once a second until it is admitted, so that it notices when the limit is switched off, reset or raised; a
-// Delay it sleeps whole. Its denials are no offence; see [Tentative].
+// Wait acquires n units of l under key and sleeps until the work may start. Until admitted it asks again at
+// least once a second, to notice when the limit is switched off, reset or raised; it sleeps a Delay in one
+// piece. Its denials are no offence; see [Tentative].
 //
-// Callers that wait for the same limiter and key in this process are served in the order of their
-// arrival; callers of Acquire do not wait in line. A limiter whose type cannot be compared has no line.
+// Callers of Wait for the same limiter and key in this process are served in the order of arrival; callers
+// of Acquire may overtake them. Limiters of an incomparable type have no such order.
 //
 // The error is nil exactly when the units are charged and the work may start. Otherwise nothing stays
 // charged, and the error is:
 //
-//   - [ErrWait], without a sleep, when the context's deadline comes before admission could, those ahead
-//     in line included, when l denies for overload or for ever, or without a RetryAfter; after a sleep,
-//     when the Delay with which l admits in the end outlasts the deadline. A limit in flight waits in
-//     its queue: give it one by adaptive.WithQueue;
-//   - [ErrCost] when n can never fit;
-//   - the context's error when the context ends during the sleep.
+//   - [ErrWait], without a sleep, if admission, after all callers ahead, would come after the context's
+//     deadline, or if l denies for overload, for ever or without a RetryAfter; after a sleep, if the Delay
+//     of the admission outlasts the deadline. An in-flight limit waits in its own queue: see
+//     adaptive.WithQueue;
+//   - [ErrCost] if n can never fit;
+//   - the context's error if it ends during the sleep.
 func Wait(ctx context.Context, l Limiter, key string, n int64) (Lease, error) {
 	return WaitAll(ctx, Request{l, key, n})
 }
 
-// WaitAll is [Wait] for several limits, which are charged all or none as by [AcquireAll].
-// Its callers wait in the line of the first limit and key.
+// WaitAll is [Wait] for several limits, charged all or none as by [AcquireAll]. Its callers queue
+// for the first limit and key.
 //
-// With [ErrWait] and [ErrCost] the lease is the denial, with its Decision and Parts; of
-// those that would not have had their turn in time the Decision is an estimate.
+// With [ErrWait] and [ErrCost] the lease has the denial's Decision and Parts; for callers whose
+// turn would have come too late the Decision is an estimate.
 func WaitAll(ctx context.Context, reqs ...Request) (Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return Lease{}, err
@@ -43,7 +43,7 @@ func WaitAll(ctx context.Context, reqs ...Request) (Lease, error) {
 	}
 	ctx = Tentative(ctx)
 	first := reqs[0]
-	limiter, err := chosen(ctx, first.Limiter, first.Key) // a line is for the limiter that decides
+	limiter, err := chosen(ctx, first.Limiter, first.Key) // callers queue for the limiter that decides
 	if err != nil {
 		return Lease{}, err
 	}
@@ -62,12 +62,12 @@ func WaitAll(ctx context.Context, reqs ...Request) (Lease, error) {
 	return start(ctx, lease, err)
 }
 
-// waitInLine waits for the turn of the caller and then until reqs fit: at least
-// for wait, if no other caller is ahead.
+// waitInLine waits for the caller's turn and then until reqs fit: at least for wait if no caller is
+// ahead.
 func waitInLine(ctx context.Context, first Request, reqs []Request, wait time.Duration) (lease Lease, err error) {
 	place := line.Join(first.Limiter, first.Key, first.N)
 	defer place.Leave()
-	lease.Reason, lease.RetryAfter = Quota, wait // an estimate, until it has asked
+	lease.Reason, lease.RetryAfter = Quota, wait // an estimate until the first attempt
 	if ahead := place.Ahead(); ahead > 0 {
 		first.N = addSaturated(ahead, first.N)
 		wait, lease.RetryAfter = 0, soonest(ctx, first)
@@ -94,8 +94,8 @@ func waitInLine(ctx context.Context, first Request, reqs []Request, wait time.Du
 // lookEvery is how soon a waiter notices that its limit has changed.
 const lookEvery = time.Second
 
-// attempt acquires once. A denial comes with the wait for the next attempt, or
-// with an error if waiting does not help.
+// attempt acquires once. It returns a denial with the wait until the next attempt, or with an error
+// if waiting is useless.
 func attempt(ctx context.Context, reqs []Request) (lease Lease, wait time.Duration, err error) {
 	lease, err = AcquireAll(ctx, reqs...)
 	switch {
@@ -112,8 +112,8 @@ func attempt(ctx context.Context, reqs []Request) (lease Lease, wait time.Durati
 	return lease, lease.RetryAfter, err
 }
 
-// soonest is the least time until the units of req have been admitted; 0 if that is not
-// known. Beyond the quota it takes at least the time in which the rest comes back.
+// soonest returns the least time until req can be admitted; 0 if unknown. Beyond the quota that
+// includes the time in which the rest comes back.
 func soonest(ctx context.Context, req Request) time.Duration {
 	if _, limited := ctx.Deadline(); !limited {
 		return 0
@@ -141,8 +141,7 @@ func inTime(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// start sleeps for the Delay of an admission, and gives the admission back if
-// the context ends first.
+// start sleeps for the Delay of an admission, and cancels it if ctx ends first.
 func start(ctx context.Context, lease Lease, err error) (Lease, error) {
 	if err != nil {
 		return lease, err
@@ -154,9 +153,9 @@ func start(ctx context.Context, lease Lease, err error) (Lease, error) {
 	return lease, err
 }
 
-// Sleep sleeps for d: a Delay, or the RetryAfter of a denial before the next attempt. If d is
-// [Forever], or the context's deadline comes sooner, it returns [ErrWait] without a sleep; if the
-// context ends during the sleep it returns the context's error.
+// Sleep sleeps for d, a Delay or RetryAfter. If d is [Forever], or the context's deadline comes
+// sooner, it returns [ErrWait] without a sleep; if the context ends during the sleep it returns the
+// context's error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	switch {
 	case d <= 0:

@@ -7,26 +7,26 @@ import (
 	"reflect"
 )
 
-// Wrapper is a limiter over others: Unwrap returns all limiters that Acquire may ask, in
-// order, and always the same. [Walk] and [Peek] look through it; a composition calls its
-// Acquire, so that a wrapper that counts keeps counting.
+// Wrapper is a limiter over others: Unwrap always returns the same limiters, all that Acquire may
+// ask, in order. [Walk] and [Peek] look through it; a composition calls its Acquire, so a wrapper
+// that counts keeps counting.
 type Wrapper interface {
 	Limiter
 	Unwrap() []Limiter
 }
 
-// Chooser is a limiter that hands each request to another one, such as an operator's switch
-// or a plan: Acquire only forwards to the result of Choose. Compositions acquire from that
-// directly, so that a [Batcher] behind a choice still decides in one step. Choose returns
-// no nil limiter without an error.
+// Chooser is a limiter that hands each request to another one, such as an operator's switch or a
+// plan: Acquire only forwards to the result of Choose. Compositions acquire from that directly, so
+// that a [Batcher] behind a choice still decides in one step. Choose returns nil only with an
+// error.
 type Chooser interface {
 	Limiter
 	Choose(ctx context.Context, key string) (Limiter, error)
 }
 
-// Resolve returns l without its choices, for one request: the limiter that a [Chooser]
-// chooses for key, inside [All] too. Its charges, looks and later corrections all go to
-// that limiter. It allocates nothing where nothing is chosen.
+// Resolve returns l with its choices made for one request: the limiter that a [Chooser] chooses for
+// key, inside [All] too. All charges, peeks and corrections of the request go to it. It allocates
+// nothing if l has no choices.
 func Resolve(ctx context.Context, l Limiter, key string) (Limiter, error) {
 	l, err := chosen(ctx, l, key)
 	if several, ok := l.(interface {
@@ -37,7 +37,7 @@ func Resolve(ctx context.Context, l Limiter, key string) (Limiter, error) {
 	return l, err
 }
 
-// chosen follows choices, but not inside All.
+// chosen makes choices, except inside All.
 func chosen(ctx context.Context, l Limiter, key string) (Limiter, error) {
 	for {
 		c, chooses := l.(Chooser)
@@ -55,8 +55,8 @@ func chosen(ctx context.Context, l Limiter, key string) (Limiter, error) {
 	}
 }
 
-// Walk returns l and all limiters beneath it, depth first, each once. It does not call
-// choices: behind a [Chooser] it finds what Unwrap returns.
+// Walk returns l and all limiters beneath it, depth first, each once. It does not call Choose:
+// behind a [Chooser] it finds the results of Unwrap.
 func Walk(l Limiter) iter.Seq[Limiter] {
 	return func(yield func(Limiter) bool) { walk(l, map[Limiter]bool{}, yield) }
 }
@@ -85,8 +85,8 @@ type tentativeKey struct{}
 
 var tentative = context.WithValue(context.Background(), tentativeKey{}, true)
 
-// Tentative is ctx for an Acquire whose denial is no offence: the caller asks for less,
-// elsewhere or later, as it was told. Package guard does not count such denials.
+// Tentative returns ctx for an Acquire whose denial is no offence, because the caller then asks for
+// less, elsewhere or after RetryAfter. Package guard does not count such denials.
 func Tentative(ctx context.Context) context.Context {
 	switch {
 	case ctx == context.Background():
@@ -97,7 +97,7 @@ func Tentative(ctx context.Context) context.Context {
 	return context.WithValue(ctx, tentativeKey{}, true)
 }
 
-// IsTentative is for limiters that count denials; see [Tentative].
+// IsTentative reports whether ctx is [Tentative], for limiters that count denials.
 func IsTentative(ctx context.Context) bool { return ctx.Value(tentativeKey{}) != nil }
 
 // wrapping is a limiter over another one.

@@ -10,17 +10,15 @@ import (
 	"github.com/sluice-go/sluice/internal/cgroup"
 )
 
-// CPU is the used share of the processor time: of the machine or, where a control
-// group limits this process to less, of that group, whichever is higher. The
-// [Threshold] is a share, 0.8 by default.
+// CPU measures the used share of the processor time, of the machine or of the control group that
+// limits this process, whichever is higher. The [Threshold] is a share, 0.8 by default.
 //
-// The machine's times come from gopsutil (HOST_PROC moves /proc) and are differenced
-// here, at most every 250 ms. Control groups of version 1, version 2 and both are
-// read. The smallest quota of all groups around the process counts, and is read
-// again every 10 s.
+// The machine's times come from gopsutil (HOST_PROC moves /proc), at most every 250 ms. Control
+// groups of version 1, version 2 and both are read. The smallest quota of all groups around the
+// process counts, and is read again every 10 s.
 //
-// The processor shows nothing about a service that waits for others; use a strategy
-// that follows the response time there.
+// The processor shows nothing about a service that waits for others; use a strategy that follows
+// the response time there.
 func CPU(opts ...Option) Signal {
 	m := new(cpuMeter)
 	return &sampled{threshold: newThreshold("cpu", 0.8, opts), measure: m.measure}
@@ -28,7 +26,7 @@ func CPU(opts ...Option) Signal {
 
 const quotaEvery = 10 * time.Second
 
-// cpuMeter measures the use of the machine and of the control group of the process.
+// cpuMeter measures the use by the machine and of the control group of the process.
 type cpuMeter struct {
 	busy, all delta
 	used      delta
@@ -49,8 +47,8 @@ func (m *cpuMeter) measure(at int64) (share float64, ok bool) {
 	return host, okHost
 }
 
-// host is the share of the machine's time that was not idle. User time includes
-// guests. Stolen time counts as used, because it is not available.
+// host returns the share of the machine's time that was not idle. User time includes guests. Stolen
+// time counts as used, because it is not available.
 func (m *cpuMeter) host(at int64) (share float64, ok bool) {
 	times, err := cpu.TimesWithContext(context.Background(), false)
 	if err != nil || len(times) == 0 {
@@ -67,7 +65,7 @@ func (m *cpuMeter) host(at int64) (share float64, ok bool) {
 	return min(busy/all, 1), true
 }
 
-// own is the used share of the quota of the group.
+// own returns the used share of the group's quota.
 func (m *cpuMeter) own(at int64) (share float64, ok bool) {
 	if m.readAt == 0 || at-m.readAt >= int64(quotaEvery) {
 		m.lookup(at)

@@ -13,11 +13,10 @@ import (
 	"github.com/sluice-go/sluice/internal/cgroup"
 )
 
-// Load1 is the load average over one minute per processor that this process may
-// use. The [Threshold] is the load of one processor, 1 by default.
+// Load1 measures the load average over one minute per processor that this process may use. The
+// [Threshold] is the load of one processor, 1 by default.
 //
-// It is slow: it takes a minute to show the whole of a change. On Linux it also
-// counts tasks that wait for a disk.
+// It takes a minute to show a change in full. On Linux it also counts tasks that wait for a disk.
 func Load1(opts ...Option) Signal {
 	return &sampled{threshold: newThreshold("load1", 1, opts), measure: func(int64) (float64, bool) {
 		avg, err := load.AvgWithContext(context.Background())
@@ -28,8 +27,7 @@ func Load1(opts ...Option) Signal {
 	}}
 }
 
-// processors is the processor time that this process may use, in processors, by its
-// affinity and its quota.
+// processors returns how many processors this process may use, by its affinity and its quota.
 func processors() float64 {
 	n := float64(runtime.NumCPU())
 	if _, cpus, ok := cgroup.Tightest(); ok {
@@ -38,9 +36,9 @@ func processors() float64 {
 	return n
 }
 
-// Throttled is the share of the scheduling periods in which the control group with
-// the smallest quota had exhausted it and was stopped (cpu.stat of Linux). The
-// [Threshold] is a share, 0.1 by default. Without a quota it is unknown.
+// Throttled measures the share of the scheduling periods in which the control group with the
+// smallest quota had exhausted it and was stopped (cpu.stat of Linux). The [Threshold] is a share,
+// 0.1 by default. Without a quota it is unknown.
 func Throttled(opts ...Option) Signal {
 	m := new(throttleMeter)
 	return &sampled{threshold: newThreshold("throttled", 0.1, opts), measure: m.measure}
@@ -64,11 +62,10 @@ func (m *throttleMeter) measure(at int64) (share float64, ok bool) {
 	return throttled / periods, ok1 && ok2
 }
 
-// Memory is the used share of the memory, the highest of two: of the limit of every
-// control group around this process, without the file cache (active_file and inactive_file of
-// memory.stat), which the kernel can drop, and of the soft limit of the Go runtime (GOMEMLIMIT). Without any limit it
-// is the used share of the machine's memory. The [Threshold] is a share, 0.9 by
-// default.
+// Memory measures the used share of the tightest memory limit: those of the control groups around this process,
+// without the file cache (active_file and inactive_file of memory.stat), which the kernel can drop, and the soft
+// limit of the Go runtime (GOMEMLIMIT). Without any limit it measures the machine's memory. The [Threshold] is a
+// share, 0.9 by default.
 func Memory(opts ...Option) Signal {
 	return &sampled{threshold: newThreshold("memory", 0.9, opts), measure: func(int64) (float64, bool) {
 		share, ok := groupMemory()
@@ -86,8 +83,8 @@ func Memory(opts ...Option) Signal {
 	}}
 }
 
-// groupMemory is the largest used share of a memory limit among the groups around
-// this process.
+// groupMemory returns the largest used share of a memory limit among the groups around this
+// process.
 func groupMemory() (share float64, ok bool) {
 	for _, g := range cgroup.Of("memory") {
 		if used, most, limited := g.Memory(); limited {
@@ -97,7 +94,7 @@ func groupMemory() (share float64, ok bool) {
 	return share, ok
 }
 
-// ownMemory is the used share of the soft limit of the Go runtime.
+// ownMemory returns the used share of the Go runtime's soft limit.
 func ownMemory() (share float64, ok bool) {
 	limit := debug.SetMemoryLimit(-1)
 	if limit <= 0 || limit == math.MaxInt64 {

@@ -14,7 +14,7 @@ const (
 	sampleLifetime = 2 * time.Second
 )
 
-// sampled is a signal that is too expensive to measure on each reading.
+// sampled limits how often an expensive signal is measured.
 type sampled struct {
 	threshold
 	measure func(at int64) (value float64, ok bool) // never called concurrently
@@ -27,7 +27,7 @@ type sampled struct {
 
 func (s *sampled) Read() (level float64, ok bool) { return s.ReadAt(machine.Real{}.Now()) }
 
-// ReadAt reads at an instant that the caller has read already.
+// ReadAt reads the signal at an instant that the caller has already read.
 func (s *sampled) ReadAt(at int64) (level float64, ok bool) {
 	if at >= s.next.Load() && s.busy.TryLock() {
 		s.sample(at)
@@ -51,8 +51,8 @@ func (s *sampled) sample(at int64) {
 	}
 }
 
-// delta is the growth of a counter between two samples. It is known only when both
-// are recent, because over a long pause it would be the mean of the pause.
+// delta is the growth of a counter between two samples. It is known only if both are recent: over a
+// long pause it would average the pause.
 type delta struct {
 	at    int64
 	value float64

@@ -7,10 +7,10 @@ import (
 	"github.com/sluice-go/sluice/internal/machine"
 )
 
-// Runnable is the number of goroutines that are ready to run and not running, per
-// processor that Go uses (GOMAXPROCS): the queue in front of the processor. It is
-// the first thing to grow when the processor is the bottleneck. The [Threshold] is
-// in goroutines per processor, 4 by default. It is read live, in about 0.1 us.
+// Runnable measures the goroutines that are ready to run and not running, per processor that Go
+// uses (GOMAXPROCS): the queue in front of the processor. It grows first when the processor is the
+// bottleneck. The [Threshold] is in goroutines per processor, 4 by default. Each reading is live
+// and takes about 0.1 us.
 func Runnable(opts ...Option) Signal {
 	return &runnable{newThreshold("runnable", 4, opts)}
 }
@@ -22,9 +22,9 @@ func (r *runnable) Read() (level float64, ok bool) {
 	return float64(n) / float64(machine.Real{}.Procs()) / r.value, ok
 }
 
-// SchedLatency is the 99th percentile of the time that goroutines wait between ready
-// and running, over the last 250 ms or more. The [Threshold] is in seconds, 0.01 by
-// default: the scheduler's time slice.
+// SchedLatency measures the 99th percentile of the time that goroutines wait between ready and
+// running, over the last 250 ms or more. The [Threshold] is in seconds, 0.01 by default: the
+// scheduler's time slice.
 func SchedLatency(opts ...Option) Signal {
 	m := &latencyMeter{sample: []metrics.Sample{{Name: "/sched/latencies:seconds"}}}
 	return &sampled{threshold: newThreshold("sched latency", 0.01, opts), measure: m.measure}
@@ -49,8 +49,8 @@ func (m *latencyMeter) measure(at int64) (seconds float64, ok bool) {
 	return seconds, ok
 }
 
-// quantile is the q-quantile of the growth of a histogram, as the lower edge of its
-// bucket; 0 without growth.
+// quantile returns the q-quantile of a histogram's growth, as the lower edge of its bucket; 0
+// without growth.
 func quantile(q float64, before, after []uint64, edges []float64) float64 {
 	var total, sum uint64
 	for i := range after {

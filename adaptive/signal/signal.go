@@ -32,10 +32,9 @@ type Signal interface {
 // Func makes a signal of a function.
 type Func func() (level float64, ok bool)
 
-// Read calls the function.
 func (f Func) Read() (level float64, ok bool) { return f() }
 
-// Check refuses a nil function.
+// Check rejects a nil function.
 func (f Func) Check() error {
 	if f == nil {
 		return errors.New("signal function is nil")
@@ -64,7 +63,6 @@ func Threshold(x float64) Option {
 	}}
 }
 
-// threshold is the value of level 1.
 type threshold struct {
 	name  string
 	value float64
@@ -83,8 +81,8 @@ func (t threshold) String() string { return t.name }
 
 func (t threshold) Check() error { return t.err }
 
-// MaxOf is the highest level of several signals. Unknown ones, and levels that are no finite
-// number, do not count. It panics without a signal or with a nil one.
+// MaxOf returns the highest level of several signals. Unknown and non-finite levels do not count.
+// It panics without a signal or with a nil one.
 func MaxOf(signals ...Signal) Signal {
 	if len(signals) == 0 {
 		panic("signal: MaxOf needs a signal")
@@ -101,7 +99,7 @@ type maximum []Signal
 
 func (m maximum) Read() (level float64, ok bool) { return m.ReadAt(machine.Real{}.Now()) }
 
-// ReadAt reads at an instant that the caller has read already.
+// ReadAt reads the signals at an instant that the caller has already read.
 func (m maximum) ReadAt(at int64) (level float64, ok bool) {
 	for _, s := range m {
 		if l, known := readAt(s, at); known && (!ok || l > level) {

@@ -9,21 +9,19 @@ import (
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
-// AIMD is a strategy that raises the limit by 1 for each round trip in which at least half of it is in
-// flight, and lowers it by a tenth when work fails or exceeds a timeout: additive increase,
-// multiplicative decrease (Chiu and Jain, 1989; RFC 5681). Until the first decrease it adds 1 for each
-// success, which doubles the limit in a round trip.
+// AIMD raises the limit by 1 for each round trip in which at least half of it is in flight, and lowers it
+// by a tenth when work fails or exceeds a timeout: additive increase, multiplicative decrease (Chiu and
+// Jain, 1989; RFC 5681). Until the first decrease it adds 1 for each success, which doubles the limit in a
+// round trip.
 //
-// Failures count however fast they are: a rejection takes less time than a success. Work that was admitted
-// before the last decrease does not show the effect of the new limit, so a hundred simultaneous
-// failures are one decrease.
+// Failures count at any speed: a rejection is faster than a success. Work that was admitted before the last
+// decrease does not show the effect of the new limit, so a hundred simultaneous failures are one decrease.
 //
-// Options: [adaptive.WithLimits], 20 to 200 by default, [WithInitial], and [WithTimeout],
-// 5 s by default.
+// Options: [adaptive.WithLimits], 20 to 200 by default, [WithInitial], and [WithTimeout], 5 s by default.
 //
-// Use it where a dependency rejects what it cannot serve, and fails rarely otherwise: failures are all that
-// it learns from, so a share p of failures for other reasons keeps the limit at about sqrt(10/p) or its
-// minimum. Without rejections use [Gradient2].
+// Use it where a dependency rejects what it cannot serve and rarely fails otherwise: it learns from
+// failures alone, so a share p of other failures keeps the limit at about sqrt(10/p) or its minimum.
+// Without rejections use [Gradient2].
 func AIMD(opts ...adaptive.Option) adaptive.Strategy {
 	a := &aimd{decreased: math.MinInt64}
 	set, err := a.init("AIMD", 200, opts, "WithTimeout")
@@ -48,7 +46,6 @@ type aimd struct {
 	decreased int64 // instant of the last decrease
 }
 
-// ObserveFastFailure takes in a failure that is no sample.
 func (a *aimd) ObserveFastFailure(s adaptive.Sample) { a.Observe(s) }
 
 func (a *aimd) Observe(s adaptive.Sample) {

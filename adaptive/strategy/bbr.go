@@ -15,39 +15,34 @@ import (
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
-// BBR is a strategy that limits only during overload, to the concurrency at which
-// the service ran before: the highest rate of completions over 10 s times the
-// shortest response time without overload over 60 s, plus a quarter. The idea, the
-// bandwidth-delay product, is from TCP's BBR (Cardwell et al., ACM Queue 14(5),
-// 2016).
+// BBR limits only during overload, to the service's concurrency before it: the highest rate of completions
+// over 10 s times the shortest response time without overload over 60 s, plus a quarter. The idea, the
+// bandwidth-delay product, is from TCP's BBR (Cardwell et al., ACM Queue 14(5), 2016).
 //
 // The service is overloaded
-//   - when the signal, smoothed over 500 ms, reaches its threshold, until it falls
-//     below nine tenths of it;
-//   - when at least 20 requests have begun and are in flight, and none has completed
-//     for five times the baseline response time and at least 1 s, whatever the
-//     signal: a dependency that hangs uses no processor time. Canceled work, and failed
-//     or untimed work of at least that time, does not complete.
+//   - when the signal, smoothed over 500 ms, reaches its threshold, until it falls below nine tenths of it;
+//   - when at least 20 requests have begun and are in flight, and none has completed for five times the
+//     baseline response time and at least 1 s, whatever the signal: a dependency that hangs uses no
+//     processor time. Canceled work, and failed or untimed work of at least that time, does not complete.
 //
-// Overload ends 1 s after its last sign. While nothing completes it admits one request
-// per second as a probe, although more may be in flight than allowed.
+// Overload ends 1 s after its last sign. While nothing completes it admits one request per second as a
+// probe, although more may be in flight than allowed.
 //
-// The baseline response time is the mean of work that began and ended outside
-// overload, and its 60 s do not advance during overload, so that a long overload
-// does not become the normal state. Without one, as when the process starts while the signal is
-// hot, the limit is 20, or 4 per processor if that is more. At that limit, or at the lowest of
-// WithLimits, as little waits as can, so the mean of what begins there takes the place of the baseline
-// until the next overload after one is known; with it the limit grows to at most a quarter above what is in
-// flight. Failures
-// count neither as completions nor as response times. While the work in flight exceeds the limit, the
-// limit is not lowered further. An unknown signal is no overload. Explain shows the [adaptive.Estimate].
+// The baseline response time is the mean of work that began and ended outside overload, and its 60 s do not
+// advance during overload, so that a long overload does not become the normal state. Without a baseline, as
+// when the process starts while the signal is hot, the limit is 20, or 4 per processor if that is more. At
+// that limit, or at the lowest of WithLimits, queues are shortest, so the mean of the work that begins
+// there replaces the baseline until the next overload with a known one; then the limit grows to at most a
+// quarter above the work in flight. Failures count neither as completions nor as response times. The limit
+// does not fall further while more than it is in flight. An unknown signal is no overload. Explain shows
+// the [adaptive.Estimate].
 //
-// Options: [WithSignal] (default: [signal.CPU]), [adaptive.WithLimits] (default: from 20, or
-// GOMAXPROCS if that is more, since fewer in flight show no overload, to 2147483647,
-// the limit outside overload) and [WithWindow] (default: 10 s in 100 buckets).
+// Options: [WithSignal] (default: [signal.CPU]), [adaptive.WithLimits] (default: from 20, or GOMAXPROCS if
+// that is more, since fewer in flight show no overload, to 2147483647, the limit outside overload) and
+// [WithWindow] (default: 10 s in 100 buckets).
 //
-// Do not use it for handlers that need much processor time and never wait: their
-// requests queue in front of the handler and are not in flight. See [adaptive.RunQueue].
+// Do not use it for handlers that need much processor time and never wait: their requests queue in front of
+// the handler and are not in flight. See [adaptive.RunQueue].
 func BBR(opts ...adaptive.Option) adaptive.Strategy {
 	b, err := newBBR(opts)
 	if err != nil {
@@ -104,8 +99,7 @@ const (
 	updateEvery     = int64(50 * time.Millisecond)
 )
 
-// bbr is driven by events: every admission, end, sample and denial passes the time on,
-// and the first one after 50 ms updates the limit.
+// bbr has no goroutine: the first admission, end, sample or denial after 50 ms updates the limit.
 type bbr struct {
 	wiring.Owned
 	machine  machine.Machine
@@ -113,7 +107,7 @@ type bbr struct {
 	signal   levels
 	rates    *Window
 	baseline *Window // its clock stops during overload
-	lowest   lowest  // takes its place
+	lowest   lowest  // replaces baseline
 
 	limit     atomic.Int64
 	next      atomic.Int64 // instant of the next update
@@ -131,7 +125,7 @@ type bbr struct {
 	hot     bool
 	until   int64 // end of the overload, without further signs
 	over    bool
-	hung    bool // what was the last sign
+	hung    bool // whether the last sign was a hang
 }
 
 func (b *bbr) Limit() int    { return int(b.limit.Load()) }
@@ -149,8 +143,7 @@ func (b *bbr) Finished(s adaptive.Sample, inFlight int64) {
 	b.update(int64(s.End), inFlight)
 }
 
-// Denied updates too: while every request is denied nothing else happens that
-// could end the overload.
+// Denied updates too, because nothing else can end the overload while every request is denied.
 func (b *bbr) Denied(at time.Duration, n, inFlight int64, _ algo.Cause) {
 	b.stall.wants(max(n, 1))
 	b.update(int64(at), inFlight)
@@ -172,7 +165,7 @@ func (b *bbr) Observe(s adaptive.Sample) {
 	b.update(at, int64(s.InFlight))
 }
 
-// update checks for overload of the service, when it is time.
+// update checks for overload once per 50 ms.
 func (b *bbr) update(at, inFlight int64) {
 	if at < b.next.Load() || !b.mu.TryLock() {
 		return
@@ -215,7 +208,7 @@ func (b *bbr) overload(at, inFlight int64) (hot, hangs bool) {
 	return b.hot, b.stall.hangs(at, inFlight, b.baseline.minRT.Load())
 }
 
-// Cause is hang while nothing completes.
+// Cause returns hang while nothing completes.
 func (b *bbr) Cause() algo.Cause {
 	if b.hangs.Load() {
 		return cause.Hang
@@ -223,7 +216,7 @@ func (b *bbr) Cause() algo.Cause {
 	return cause.Limit
 }
 
-// nextLimit is the limit from now on. overBefore is the state before this update.
+// nextLimit returns the new limit; overBefore tells whether there was overload before this update.
 func (b *bbr) nextLimit(at, inFlight int64, overBefore bool) int64 {
 	b.rates.turn(at)
 	b.baseline.turn(at - b.lost.Load())
@@ -254,7 +247,7 @@ func (b *bbr) nextLimit(at, inFlight int64, overBefore bool) int64 {
 	return limit
 }
 
-// responseTime is the estimate of it, 0 without one.
+// responseTime returns the estimate, 0 without one.
 func (b *bbr) responseTime() int64 {
 	baseline := b.baseline.minRT.Load()
 	if b.lowest.mean > 0 && (b.over || baseline == 0) {

@@ -11,9 +11,8 @@ import (
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
-// estimate is the limit of a strategy that learns from each sample. A sample that
-// arrives while another one is processed is skipped: no request waits for a
-// statistic, and one sample more or less changes nothing.
+// estimate holds the limit of a strategy that learns from each sample. It skips a sample that
+// arrives during another one: no request waits for a statistic.
 type estimate struct {
 	wiring.Owned
 	machine  machine.Machine
@@ -25,8 +24,8 @@ type estimate struct {
 	value float64
 }
 
-// init begins at the first limit: the configured one, which must be within the limits, or the
-// nearest value to 20 within them.
+// init sets the first limit: the configured one, which must be within the limits, or the nearest
+// value to 20 within them.
 func (e *estimate) init(constructor string, most int, opts []adaptive.Option, takes ...string) (wiring.Set, error) {
 	set, err := wiring.Read(constructor, opts, append(takes, "WithLimits", "WithInitial")...)
 	if err != nil {
@@ -55,6 +54,6 @@ func (e *estimate) Limit() int            { return int(e.limit.Load()) }
 func (e *estimate) MaxLimit() int         { return int(e.max) }
 func (e *estimate) State() adaptive.State { return adaptive.State{Name: e.name, Limit: e.Limit()} }
 
-// unused reports whether less than half of the limit was in flight. Such a sample
-// does not show whether more would be too much.
+// unused reports whether less than half of the limit was in flight. Such a sample does not show
+// whether more would be too many.
 func (e *estimate) unused(s adaptive.Sample) bool { return float64(s.InFlight)*2 < e.value }

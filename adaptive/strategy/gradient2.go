@@ -2,24 +2,22 @@ package strategy
 
 import "github.com/sluice-go/sluice/adaptive"
 
-// Gradient2 is a strategy that compares the current response time with its
-// long-term mean, and lowers the limit in proportion once the current one is more
-// than 1.5 times the mean: Gradient2 of Netflix concurrency-limits.
+// Gradient2 compares the current response time with its long-term mean, and lowers the limit in
+// proportion once the current one is more than 1.5 times the mean: Gradient2 of Netflix
+// concurrency-limits.
 //
-// For each sample g = clamp(1.5*long/short, 0.5, 1), where long is an exponential
-// mean over 600 samples, and the limit moves by a fifth of the way to limit*g,
-// plus 4 if g is 1. While less than half of the limit is in flight the limit is
-// constant. A long-term mean above twice the current time decays by 5 % a sample,
-// so that it follows a service that has become faster. Until g first falls below 1
-// the limit grows by 1 for each sample, which doubles it in each round trip.
-// Failures do not count, because their duration is a timeout.
+// For each sample g = clamp(1.5*long/short, 0.5, 1), where long is an exponential mean over 600
+// samples, and the limit moves by a fifth of the way to limit*g, plus 4 if g is 1. While less than
+// half of the limit is in flight the limit is constant. A long-term mean above twice the current
+// time decays by 5 % a sample, so that it follows a service that has become faster. Until g first
+// falls below 1 the limit grows by 1 for each sample, which doubles it in each round trip. Failures
+// do not count, because their duration is a timeout.
 //
 // Options: [adaptive.WithLimits], 20 to 200 by default, and [WithInitial].
 //
-// Do not use it where response times differ by nature, between routes for example:
-// it mistakes a change of the mix for overload. It misses an overload that grows so
-// slowly that the mean follows, and ends its answer to one that lasts for more samples than the
-// mean: the limit rises again.
+// Do not use it where response times differ by nature, between routes for example: it mistakes a
+// change of the mix for overload. It misses an overload that grows as slowly as the mean, and
+// forgets one that lasts for more samples than the mean: the limit rises again.
 func Gradient2(opts ...adaptive.Option) adaptive.Strategy {
 	g := &gradient2{doubling: true}
 	if _, err := g.init("Gradient2", 200, opts); err != nil {
@@ -68,8 +66,7 @@ func (g *gradient2) Observe(s adaptive.Sample) {
 	}
 }
 
-// average takes a response time into the long-term mean, which is the plain mean
-// of the first few.
+// average adds a response time to the long-term mean, a plain mean for the first few.
 func (g *gradient2) average(short float64) {
 	g.samples = min(g.samples+1, gradientWarmup+1)
 	weight := 2.0 / (gradientMemory + 1)

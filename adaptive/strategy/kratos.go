@@ -14,29 +14,26 @@ import (
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
-// CompatKratos is a strategy that reproduces the BBR limiter of go-kratos/aegis
-// v0.2.0 as published, for services that migrate and want the same numbers first.
+// CompatKratos reproduces the BBR limiter of go-kratos/aegis v0.2.0 as published, for services that
+// migrate and want the same numbers first.
 //
 //   - maxPass is the largest number of completions in one of 100 buckets over 10 s ([WithWindow]),
-//     minRT the smallest mean duration of a bucket in whole milliseconds, rounded
-//     up. Both are 1 where they are unknown.
-//   - While the processor is used to 80 % or more, and within 1 s of the first
-//     denial since then, the limit is floor(maxPass * minRT * bucketsPerSecond /
-//     1000) + 1, and at least 2.
-//   - A single duration counts in whole milliseconds, rounded down; one below a
-//     millisecond does not count, as in the original, which rounds after the
-//     integer division.
-//   - The processor average starts at 0 and takes in 5 % of the present every
-//     500 ms.
+//     minRT the smallest mean duration of a bucket in whole milliseconds, rounded up. An unknown
+//     one is 1.
+//   - While the processor is used to 80 % or more, and within 1 s of the first denial since then,
+//     the limit is floor(maxPass * minRT * bucketsPerSecond / 1000) + 1, and at least 2.
+//   - A single duration counts in whole milliseconds, rounded down; one below a millisecond does
+//     not count, as in the original, which rounds after the integer division.
+//   - The processor average starts at 0 and takes in 5 % of the present every 500 ms.
 //
 // Unlike the original it does not learn from cancellations and fast failures.
 //
 // Options: [WithSignal] (default: [signal.CPU]), whose level 1 replaces the 80 %, and [WithWindow]
 // (default: 10 s in 100 buckets, of at most 1 s each).
 //
-// Do not use it for new services. Its average needs 16 s of a busy processor to
-// pass 80 %, when its memory of durations, 10 s, holds nothing but overload. [BBR]
-// smooths over 500 ms, and keeps the response time from before the overload.
+// Do not use it for new services. Its average needs 16 s of a busy processor to pass 80 %, when its
+// memory of durations, 10 s, holds nothing but overload. [BBR] smooths over 500 ms, and keeps the
+// response time from before the overload.
 func CompatKratos(opts ...adaptive.Option) adaptive.Strategy {
 	set, err := wiring.Read("CompatKratos", opts, "WithSignal", "WithWindow")
 	if err != nil {
@@ -66,7 +63,6 @@ const (
 	kratosCoolDown = int64(time.Second)
 )
 
-// On replaces the machine.
 func (k *kratos) On(m machine.Machine) { k.machine = m }
 
 type kratos struct {
@@ -100,9 +96,8 @@ func (k *kratos) Limit() int {
 	return wiring.NoLimit
 }
 
-// product is the limit during overload. The original compares the requests in
-// flight before the new one with the product, so one more fits; and it admits
-// whenever at most one is in flight.
+// product returns the limit during overload. The original compares the requests in flight before
+// the new one with the product, so one more fits, and it admits whenever at most one is in flight.
 func (k *kratos) product(at int64) int {
 	k.pass.turn(at)
 	k.rt.turn(at)
@@ -134,7 +129,7 @@ func (k *kratos) Denied(at time.Duration, _, _ int64, _ algo.Cause) {
 	}
 }
 
-// update samples the signal when it is time.
+// update samples the signal once per kratosEvery.
 func (k *kratos) update(at int64) {
 	if at < k.next.Load() || !k.mu.TryLock() {
 		return

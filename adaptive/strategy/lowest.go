@@ -7,18 +7,18 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 )
 
-// lowestSamples is the number of pieces of work whose mean is a response time.
+// lowestSamples is the number of successes whose mean is a response time.
 const lowestSamples = 20
 
-// lowest is the mean response time of work that begins while the limit is as low as it gets.
+// lowest averages the response time of work that begins while the limit is at its lowest.
 type lowest struct {
-	since  atomic.Int64 // instant since which it is; MaxInt64: it is not
-	limit  atomic.Int64 // that one; with more in flight it drains
+	since  atomic.Int64 // instant since which the limit is lowest; MaxInt64: it is not
+	limit  atomic.Int64 // the lowest limit; with more in flight it drains
 	n, sum atomic.Int64
 	mean   int64 // 0: unknown; the strategy guards it
 }
 
-// add takes in a success.
+// add counts a success.
 func (l *lowest) add(at int64, s adaptive.Sample) {
 	if at-int64(s.RTT) >= l.since.Load() && int64(s.InFlight) <= l.limit.Load() {
 		l.n.Add(1)
@@ -26,7 +26,7 @@ func (l *lowest) add(at int64, s adaptive.Sample) {
 	}
 }
 
-// turn takes in the limit from now on, and whether that is the lowest.
+// turn takes the new limit; is tells whether it is the lowest.
 func (l *lowest) turn(at, limit int64, is bool) {
 	begun := l.since.Load()
 	switch {
@@ -38,13 +38,13 @@ func (l *lowest) turn(at, limit int64, is bool) {
 		l.sum.Store(0)
 		l.since.Store(at)
 	case l.n.Load() >= lowestSamples:
-		if mean := l.sum.Load() / l.n.Load(); at-begun >= 2*mean { // or only fast work has ended
+		if mean := l.sum.Load() / l.n.Load(); at-begun >= 2*mean { // otherwise only fast work has ended
 			l.mean = mean
 		}
 	}
 }
 
-// begin begins an overload. The mean is not needed if there is a baseline from before it.
+// begin starts an overload. A known baseline makes the mean unnecessary.
 func (l *lowest) begin(baseline bool) {
 	l.since.Store(math.MaxInt64)
 	if baseline {

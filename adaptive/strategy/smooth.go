@@ -2,8 +2,7 @@ package strategy
 
 import "math"
 
-// smooth is an exponential mean over time: a value counts by its duration, not by
-// the number of readings.
+// smooth is an exponential mean over time: a value weighs by its duration, not by its readings.
 type smooth struct {
 	tau   float64 // nanoseconds
 	at    int64

@@ -13,13 +13,13 @@ const (
 	hangsBaselines = 5
 )
 
-// stall detects that no work completes although new work begins, as when a
-// dependency hangs. Fewer than learningFloor pieces of work show nothing.
+// stall detects that no work completes although new work begins, as when a dependency hangs. Fewer
+// than learningFloor requests show nothing.
 //
-// Work without a success that took as long as a hang has not completed: its client, or its
-// own timeout, has ended it. Canceled work has not even begun.
+// Unsuccessful work that took as long as a hang has not completed: its client or a timeout ended
+// it. Canceled work has not even begun.
 type stall struct {
-	began, ended, canceled atomic.Int64 // pieces of work
+	began, ended, canceled atomic.Int64 // requests
 	longest                atomic.Int64 // time from which it hangs, ns
 	wanted                 atomic.Int64 // slots that the last denied work would have taken
 
@@ -30,7 +30,7 @@ type stall struct {
 	probed, probedBegan  int64         // instant of the last probe, and the work that had begun by then
 }
 
-// finish counts the end of work. While nothing is in flight nothing hangs.
+// finish counts the end of work. An idle service does not hang.
 func (s *stall) finish(rtt, inFlight int64, o algo.Outcome) {
 	switch {
 	case o == algo.Succeeded, inFlight <= 0:
@@ -43,15 +43,15 @@ func (s *stall) finish(rtt, inFlight int64, o algo.Outcome) {
 	}
 }
 
-// wants notes the slots of denied work, for which a probe must have room.
+// wants records the slots of denied work: a probe needs room for it.
 func (s *stall) wants(n int64) {
 	if s.wanted.Load() != n {
 		s.wanted.Store(n)
 	}
 }
 
-// hangs reports whether work has been beginning for five baselines, at least 1 s, and
-// nothing has completed.
+// hangs reports whether work has been beginning for five baselines, at least 1 s, without a
+// completion.
 func (s *stall) hangs(at, inFlight, baseline int64) bool {
 	longest := max(hangsAfter, hangsBaselines*baseline)
 	s.longest.Store(longest)
@@ -81,5 +81,5 @@ func (s *stall) probe(at int64) bool {
 	return true
 }
 
-// notCanceled is the work that has begun, without canceled work.
+// notCanceled returns the number of requests that have begun, without canceled ones.
 func (s *stall) notCanceled() int64 { return s.began.Load() - s.canceled.Load() }

@@ -28,18 +28,17 @@ import (
 // 20, or the nearest value within the limits.
 func WithInitial(n int) adaptive.Option { return wiring.With("WithInitial", n) }
 
-// WithSignal sets the signal that shows overload to a strategy.
+// WithSignal sets the signal that shows overload.
 func WithSignal(s signal.Signal) adaptive.Option { return wiring.With("WithSignal", given{s}) }
 
 type given struct{ signal.Signal } // may be nil
 
-// levels is a signal that is read at an instant, and has a name.
 type levels interface {
 	ReadAt(at int64) (level float64, ok bool)
 	String() string
 }
 
-// signalOf is the signal in set, by default the processor.
+// signalOf returns the signal in set, by default the processor's use.
 func signalOf(set wiring.Set) (levels, error) {
 	s, ok := set["WithSignal"].(given)
 	switch {
@@ -52,14 +51,13 @@ func signalOf(set wiring.Set) (levels, error) {
 	return most.(levels), wiring.Check(most)
 }
 
-// learningFloor is the number of requests in flight below which no strategy learns
-// that there are too many, on up to as many processors: ten requests that hang, or
-// some slow ones beside a handful of others, are no overload.
+// learningFloor is the number of requests in flight below which no strategy sees an overload, on up
+// to as many processors: ten hanging requests, or some slow ones beside a few others, are none.
 const learningFloor = 20
 
 func failed(s adaptive.Sample) bool { return s.Outcome != algo.Succeeded }
 
-// end is the instant of the release.
+// end returns the instant of the release.
 func end(s adaptive.Sample, m machine.Machine) int64 {
 	if s.End == 0 {
 		return m.Now()
@@ -67,7 +65,6 @@ func end(s adaptive.Sample, m machine.Machine) int64 {
 	return int64(s.End)
 }
 
-// invalid is the result of a constructor with invalid options.
 type invalid struct{ err error }
 
 func (invalid) Limit() int              { return 1 }

@@ -7,25 +7,23 @@ import (
 	"github.com/sluice-go/sluice/internal/machine"
 )
 
-// Vegas is a strategy that estimates the number of queued requests among those in
-// flight, limit*(1 - minRTT/RTT), and keeps it between 3 and 6 times the decimal
-// logarithm of the limit: TCP Vegas (Brakmo and Peterson, 1995) as adapted by
-// Netflix concurrency-limits.
+// Vegas estimates the number of queued requests among those in flight, limit*(1 - minRTT/RTT), and
+// keeps it between 3 and 6 times the decimal logarithm of the limit: TCP Vegas (Brakmo and
+// Peterson, 1995) as adapted by Netflix concurrency-limits.
 //
-// A sample with a queue of at most one logarithm raises the limit by 6 logarithms,
-// and one with a queue below 3 by 1. A queue above 6, or a failure, lowers it by 1.
-// While less than half of the limit is in flight the limit is constant.
+// A sample with a queue of at most one logarithm raises the limit by 6 logarithms, and one with a
+// queue below 3 by 1. A queue above 6, or a failure, lowers it by 1. While less than half of the
+// limit is in flight the limit is constant.
 //
-// After about 20 samples per unit of the limit it probes: it halves the limit for
-// one and a half round trips and measures the smallest response time again, as
-// TCP's BBR does. Without probes it would keep throttling a service that has
-// become slower for good, and would mistake its own queue for the normal state, a
-// little more each time.
+// After about 20 samples per unit of the limit it probes: it halves the limit for one and a half
+// round trips and measures the smallest response time again, as TCP's BBR does. Without probes it
+// would throttle a service that has become slower for good, and gradually take its own queue for
+// the normal state.
 //
 // Options: [adaptive.WithLimits], 20 to 1000 by default, and [WithInitial].
 //
-// Do not use it where response times differ by nature: the fastest kind of request
-// sets the standard for all.
+// Do not use it where response times differ by nature: the fastest kind of request sets the
+// standard for all.
 func Vegas(opts ...adaptive.Option) adaptive.Strategy {
 	v := &vegas{minRTT: math.Inf(1)}
 	if _, err := v.init("Vegas", 1000, opts); err != nil {
@@ -70,8 +68,8 @@ func (v *vegas) Observe(s adaptive.Sample) {
 	}
 }
 
-// probe reports whether the sample belongs to a probe. Its response time counts
-// only in the second part, when the work from before the probe has ended.
+// probe reports whether the sample belongs to a probe. Response times count only in the second
+// part, once the work from before the probe has ended.
 func (v *vegas) probe(rtt float64) bool {
 	v.left--
 	switch {
@@ -90,8 +88,8 @@ func (v *vegas) probe(rtt float64) bool {
 	return v.probing
 }
 
-// schedule sets the next probe. The distance is random, so that instances do not
-// probe at the same time and measure one another.
+// schedule sets the next probe. Random distances keep instances from probing at the same time and
+// measuring one another.
 func (v *vegas) schedule() {
 	v.probing, v.left = false, vegasProbe*v.value*(0.5+machine.Float64(v.machine)/2)
 }

@@ -11,19 +11,18 @@ import (
 	"github.com/sluice-go/sluice/internal/machine"
 )
 
-// Window measures how much work completed in the last span of time, and how long
-// it took. The most that completed in one bucket is the bandwidth of a service, the
-// shortest mean duration of a bucket is its latency without a queue, and their
-// product is the number of requests in flight that uses the bandwidth without
-// exceeding the latency.
+// Window measures how much work completed in the last span of time, and how long it took. The
+// largest completions of a bucket are a service's bandwidth, the shortest mean duration of a bucket
+// its latency without a queue, and their product the requests in flight that use the bandwidth at
+// that latency.
 //
-// The current bucket does not count yet. A bucket without completions has no
-// duration. Time is monotonic; buckets may be longer than a second, and nothing
-// older than the span counts, however long the pause.
+// The current bucket does not count yet. A bucket without completions has no duration. Time is
+// monotonic; buckets may be longer than a second, and nothing older than the span counts, however
+// long the pause.
 //
-// Adding costs two atomic additions. One caller per bucket computes the estimates,
-// and readers load them. Nothing allocates. An addition that coincides with the
-// start of a bucket may count into the previous one.
+// Adding costs two atomic additions. One caller per bucket computes the estimates, and readers load
+// them. Nothing allocates. An addition that coincides with the start of a bucket may count into the
+// previous one.
 type Window struct {
 	ring       *window.Ring
 	minSamples int64 // samples that make an estimate; smaller neighbors are merged
@@ -65,25 +64,26 @@ func newWindow(span time.Duration, buckets int, minSamples, at int64) *Window {
 // Add counts one unit of work that has just completed after rtt.
 func (w *Window) Add(rtt time.Duration) { w.addAt(machine.Real{}.Now(), int64(rtt)) }
 
-// MaxPass is the largest number of completions in one bucket, 0 if there are none.
+// MaxPass returns the largest number of completions in one bucket, 0 if there are none.
 func (w *Window) MaxPass() int64 {
 	w.turn(machine.Real{}.Now())
 	return w.maxPass.Load()
 }
 
-// MaxRate is the highest rate of completions in a bucket, per second.
+// MaxRate returns the highest rate of completions in a bucket, per second.
 func (w *Window) MaxRate() float64 {
 	w.turn(machine.Real{}.Now())
 	return w.rate()
 }
 
-// MinRT is the shortest mean duration of a bucket, 0 without completions.
+// MinRT returns the shortest mean duration of a bucket, 0 without completions.
 func (w *Window) MinRT() time.Duration {
 	w.turn(machine.Real{}.Now())
 	return time.Duration(w.minRT.Load())
 }
 
-// state is the estimate at an instant, with a response time, and the instant of the last denial, 0: none.
+// state returns the estimate at an instant, with the response time rt and the instant dropped of the last
+// denial (0: none).
 func (w *Window) state(at, rt, dropped int64) *adaptive.Estimate {
 	w.turn(at)
 	e := &adaptive.Estimate{MaxPass: w.maxPass.Load(), MinRT: time.Duration(rt), Samples: w.samples.Load()}
@@ -100,7 +100,7 @@ func (w *Window) addAt(at, rtt int64) {
 	w.ring.Add(1, rtt)
 }
 
-// turn begins a new bucket if it is time.
+// turn begins a new bucket when the current one is over.
 func (w *Window) turn(at int64) {
 	first, last, won := w.ring.Begin(at)
 	if !won {
@@ -115,8 +115,8 @@ func (w *Window) turn(at int64) {
 	w.ring.Finish(last)
 }
 
-// estimate goes through the buckets before last, oldest first, merges neighbors
-// until they have enough samples, and keeps the best.
+// estimate keeps the best of the buckets before last, oldest first, and merges neighbors with too
+// few samples.
 func (w *Window) estimate(last int64) {
 	var pass, n, sum, spans, samples int64
 	rate, minRT := 0.0, int64(math.MaxInt64)

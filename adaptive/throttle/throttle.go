@@ -15,35 +15,32 @@ import (
 	"github.com/sluice-go/sluice/internal/option"
 )
 
-// Throttle denies calls in the client that an overloaded backend is likely to
-// reject: the adaptive throttling of Google (Site Reliability Engineering, 2016,
-// chapter 21). It is an [algo.Limiter]; wrap the calls to one backend with one
-// throttle.
+// Throttle denies calls in the client that an overloaded backend is likely to reject: the adaptive
+// throttling of Google (Site Reliability Engineering, 2016, chapter 21). It is an [algo.Limiter];
+// wrap the calls to one backend with one throttle.
 //
 // A call is denied with the probability
 //
 //	p = max(0, (requests - K*accepts) / (requests + 1))
 //
-// over the last two minutes, where requests counts the calls that have ended, and those
-// denied here, and accepts the calls that the backend accepted. Calls under way are no
-// evidence: use timeouts, so that calls to a backend that hangs end.
+// over the last two minutes, where requests counts the calls that have ended, and those denied
+// here, and accepts the calls that the backend accepted. Calls under way do not count: use
+// timeouts, so that calls to a hanging backend end.
 //
-//   - With K = 2 an overloaded backend receives about twice the calls that it can
-//     accept. A backend that accepts at least half of its calls is never throttled.
-//   - A backend that rejects everything receives one call every five seconds. The
-//     formula alone would let a busy client call once in two minutes, and notice the
-//     recovery late. After the recovery the calls grow by half every half minute.
+//   - With K = 2 an overloaded backend receives about twice the calls that it can accept. A backend
+//     that accepts at least half of its calls is never throttled.
+//   - A backend that rejects everything receives one call every five seconds. The formula alone
+//     would let a busy client call once in two minutes, and notice the recovery late. After the
+//     recovery the calls grow by half every half minute.
 //
-// Release the lease with algo.Succeeded when the backend accepted the call, even if
-// it answered with a client error, and with algo.Failed when it rejected the call,
-// timed out or was unreachable. Canceled and untimed calls are not counted, nor is a lease
-// that is never released.
+// Release the lease with algo.Succeeded when the backend accepted the call, even if it answered
+// with a client error, and with algo.Failed when it rejected the call, timed out or was
+// unreachable. Canceled and untimed calls are not counted, nor is a lease that is never released.
 //
-// A denial has the reason Overload and a RetryAfter of one second: the probability
-// falls gradually and not at any instant. All keys share the throttle. An admission
-// and its release allocate nothing.
+// A denial has the reason Overload and a RetryAfter of one second, because the probability falls
+// gradually. All keys share the throttle. An admission and its release allocate nothing.
 //
-// It has no bound. Do not use it in servers, or for a limit that must hold.
+// It has no bound: do not use it in servers, or for a limit that must hold.
 type Throttle struct {
 	k        float64
 	ring     *window.Ring
@@ -68,9 +65,8 @@ type Option struct {
 
 func (o Option) split() (string, func(*Throttle) error) { return o.name, o.apply }
 
-// WithK sets the number of calls per call that the backend accepts: 2 by default,
-// from 1 to 1000. A lower value denies earlier and spares the backend, a higher one
-// notices the recovery of the backend sooner.
+// WithK sets the calls per call that the backend accepts, 1 to 1000, by default 2. A lower value
+// denies earlier and spares the backend, a higher one notices its recovery sooner.
 func WithK(k float64) Option {
 	return Option{"WithK", func(t *Throttle) error {
 		t.k = k
@@ -120,20 +116,19 @@ func (t *Throttle) Acquire(_ context.Context, _ string, n int64) (lease algo.Lea
 	return lease, nil
 }
 
-// probe reports whether it is time to call a backend that is likely to reject, and
-// the caller is the one to do it.
+// probe reports whether this caller must now test a backend that is likely to reject.
 func (t *Throttle) probe(at int64) bool {
 	passed := t.passed.Load()
 	return at-passed >= probeEvery && t.passed.CompareAndSwap(passed, at)
 }
 
-// probability is the probability of a denial now.
+// probability returns the probability of a denial now.
 func (t *Throttle) probability() float64 {
 	requests, accepts := float64(t.requests.Load()), float64(t.accepts.Load())
 	return max(0, (requests-t.k*accepts)/(requests+1))
 }
 
-// Probability is the current probability of a denial, 0 to 1.
+// Probability returns the current probability of a denial, 0 to 1.
 func (t *Throttle) Probability() float64 {
 	t.turn(now())
 	return t.probability()
@@ -145,8 +140,8 @@ func (t *Throttle) count(requests, accepts int64) {
 	t.accepts.Add(accepts)
 }
 
-// turn clears the buckets that are too old. Each subtracts exactly its content,
-// so the sums always match the buckets.
+// turn clears old buckets. Each subtracts exactly its content, so the sums always match the
+// buckets.
 func (t *Throttle) turn(at int64) {
 	first, last, won := t.ring.Begin(at)
 	if !won {

@@ -14,9 +14,9 @@ import (
 
 const inFlightLimit = 3
 
-// RunInFlight checks a limiter of requests in flight. make returns a new one with limit slots, 1 or more, for
-// each key, or for all if its Description is Shared, and without a queue. A request of cost n takes n slots
-// until its release.
+// RunInFlight checks a limiter of requests in flight. make returns a new one without a queue and with limit
+// slots, 1 or more, for each key, or for all keys if its Description is Shared. A request of cost n takes n
+// slots until its release.
 func RunInFlight(t *testing.T, make func(limit int) (algo.Limiter, error)) {
 	t.Helper()
 	run := func(name string, check func(t *testing.T, l algo.Limiter)) bool {
@@ -31,7 +31,7 @@ func RunInFlight(t *testing.T, make func(limit int) (algo.Limiter, error)) {
 	_ = run("answers", slotAnswers) && run("64 goroutines", crowd)
 }
 
-// slotAnswers: random calls are answered as the model says, and About says what they count.
+// slotAnswers: the answers to random calls match the model, and About its unit.
 func slotAnswers(t *testing.T, l algo.Limiter) {
 	d := describe(t, l, algo.ConcurrentRequests)
 	require.True(t, d.NeedsRelease || d == algo.Description{}, "About: NeedsRelease has to be true, because a lease holds slots")

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// model is what a limit has to answer while no time passes: a counter of the units, or slots, that each
+// model predicts a limit's answers while no time passes: a counter of the units, or slots, that each
 // key has left. Settle upwards may take it below 0.
 type model struct {
 	t     *testing.T
@@ -24,7 +24,7 @@ type model struct {
 
 	limit int64
 	left  map[string]int64
-	seen  map[string]algo.Decision // the last look at each key
+	seen  map[string]algo.Decision // the last peek at each key
 	held  []admission
 }
 
@@ -50,7 +50,7 @@ var (
 	modelKeys = []string{"k", "K", "k ", ""}
 )
 
-// answers: random calls on several keys are answered as the model says.
+// answers: the answers to random calls on several keys match the model.
 func answers(t *testing.T, s subject) {
 	rnd := rand.New(rand.NewPCG(11, 12))
 	if s.bound.RealTime {
@@ -103,7 +103,7 @@ func (m *model) run(calls int) {
 	}
 }
 
-// untimed returns d without what is not known, or changes, where time passes.
+// untimed returns d without the fields that are unknown or change as time passes.
 func (m *model) untimed(d algo.Decision) algo.Decision {
 	if m.RealTime || m.slots {
 		d.NextAfter, d.ResetAfter, d.RetryAfter = 0, 0, 0
@@ -111,14 +111,14 @@ func (m *model) untimed(d algo.Decision) algo.Decision {
 	return d
 }
 
-// changed requires that a call with key has changed what it has left by that many units, and nothing of
+// changed requires that a call with key changed its remaining units by that many, and nothing of
 // another key.
 func (m *model) changed(key string, by int64, remedy string, args ...any) {
 	m.t.Helper()
 	m.left[key] += by
 	for _, k := range m.keys {
 		now, want := m.untimed(peek(m.t, m.l, k)), max(m.left[k], 0)
-		for wait := 0; m.RealTime && now.Remaining != want && wait < 1000; wait++ { // it may come back a moment later
+		for wait := 0; m.RealTime && now.Remaining != want && wait < 1000; wait++ { // it may come back later
 			time.Sleep(time.Millisecond)
 			now = m.untimed(peek(m.t, m.l, k))
 		}
@@ -193,7 +193,7 @@ func (m *model) hold(lease algo.Lease, key string, n int64) {
 	}
 }
 
-// ended: in a context that has ended Acquire decides, or returns an error and charges nothing.
+// ended: with an ended context Acquire decides, or returns an error and charges nothing.
 func (m *model) ended(key string) {
 	over, cancel := context.WithCancel(ctx)
 	cancel()

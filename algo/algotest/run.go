@@ -10,8 +10,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// Make is the constructor under test. It returns a new limiter of the given
-// rate, with nothing spent.
+// Make is the constructor under test. It returns a new limiter of the given rate without debt.
 type Make = func(algo.Rate, ...algo.Option) (algo.Limiter, error)
 
 // Bound describes the promises of a limiter, and the checks that do not apply.
@@ -63,8 +62,8 @@ var checks = []check{
 	{"nothing allocated", allocations, false},
 }
 
-// Run checks the limiters that make returns against bound, until a check fails: the next ones take for
-// granted what it requires.
+// Run checks the limiters that make returns against bound, until a check fails: later checks build on
+// earlier ones.
 func Run(t *testing.T, make Make, bound Bound) {
 	t.Helper()
 	require.NotNil(t, bound.Units, "algotest: a bound needs Units")

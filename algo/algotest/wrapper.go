@@ -13,13 +13,13 @@ import (
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
-// RunWrapper checks what a limiter over others owes. wrap makes the wrapper with a
-// configuration that changes nothing; over makes limiters, each call a new one in the
-// same state. In virtual time the same calls go to the wrapper and to a twin of the limiter
-// beneath it, steps of them: every Decision, also of each Part, every Peek, Description and ban
-// has to be equal, and what is left after each Settle, of the lease or a part, and Release.
+// RunWrapper checks a limiter over others. wrap makes the wrapper with a configuration that changes
+// nothing; each call of over makes a new limiter in the same state. In virtual time RunWrapper
+// makes steps calls to the wrapper and to a twin of the limiter beneath it: every Decision, of each
+// Part too, Peek, Description and ban must be equal, and so must the remaining units after each
+// Settle, of the lease or a part, and Release.
 //
-// What a wrapper owes:
+// The requirements:
 //
 //  1. It has Unwrap, see [algo.Wrapper].
 //  2. Acquire forwards ctx, key and n, or the type has its own Peek and About.
@@ -51,7 +51,7 @@ func RunWrapper(t *testing.T, wrap func(algo.Limiter) algo.Limiter, steps int, o
 	}
 }
 
-// twins are two limiters that have to answer alike.
+// twins are two limiters whose answers must be equal.
 type twins struct {
 	t        *testing.T
 	limiters [2]algo.Limiter
@@ -95,7 +95,7 @@ func (c *twins) step() {
 	c.both(func(i int) (any, error) { return banned(c.limiters[i], key), nil })
 }
 
-// limits is the number of limiters beneath l that decide by themselves.
+// limits returns the number of limiters beneath l that decide by themselves.
 func limits(l algo.Limiter) (n int) {
 	for one := range algo.Walk(l) {
 		if _, wraps := one.(algo.Wrapper); !wraps {
@@ -105,12 +105,12 @@ func limits(l algo.Limiter) (n int) {
 	return n
 }
 
-// alike reports whether two leases have to have the same parts. A composition hides those beneath it.
+// alike reports whether two leases must have the same parts. A composition hides those beneath it.
 func (c *twins) alike(leases *[2]algo.Lease) bool {
 	return c.parts && len(leases[0].Parts()) == len(leases[1].Parts())
 }
 
-// banned is the longest ban of a key beneath l.
+// banned returns the longest ban of a key beneath l.
 func banned(l algo.Limiter, key string) (d time.Duration) {
 	for one := range algo.Walk(l) {
 		if b, ok := one.(interface{ Banned(string) time.Duration }); ok {

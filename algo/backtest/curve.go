@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-go/sluice/internal/decide"
 )
 
-// curves are the levels of all keys. A bucket has two columns of a row: the highest level in ticks, and
-// the present one. A window has one: the most units that weighed at once in a limiter of the largest count.
+// curves tracks the levels of all keys. A bucket has two columns of a row: the highest level in ticks, and
+// the current one. A window has one: the most units that weighed at once in a limiter of the largest count.
 type curves struct {
 	all   []measure
 	width int // columns of a row
@@ -61,7 +61,7 @@ func newCurves(specs []algo.Spec, width int) (curves, error) {
 	return c, nil
 }
 
-// size is the field of s that a curve gives, nil if it has no curve.
+// size returns the field of s that a curve determines, nil if it has no curve.
 func size(s *algo.Spec) *int64 {
 	switch s.Algorithm {
 	case "token-bucket", "leaky-bucket", "nginx":
@@ -93,7 +93,7 @@ func sized(s algo.Spec, n int64) (algo.Spec, error) {
 func (c *curves) open(clock algo.Option) (err error) {
 	for i := range c.all {
 		if m := &c.all[i]; isWindow(&m.spec) && err == nil {
-			// No key may lose its units to another one.
+			// No key may lose its units to another.
 			m.limiter, err = m.spec.New(clock, algo.MaxKeys(math.MaxInt32))
 		}
 	}
@@ -125,7 +125,7 @@ func (c *curves) add(row []int64, now time.Duration, e Event) error {
 	return nil
 }
 
-// need is the units that the key of a row needs at once.
+// need returns the units that the key of a row needs at once.
 func (m *measure) need(row []int64) int64 {
 	if high := row[m.column]; high != unbounded {
 		return max((high+m.unit-1)/m.unit, m.least)
@@ -133,7 +133,7 @@ func (m *measure) need(row []int64) int64 {
 	return unbounded
 }
 
-// Curve is the units that each key needs at once.
+// Curve holds the units that each key needs at once.
 type Curve struct {
 	Spec   algo.Spec
 	steps  []Cover // ascending, of all keys that need so many units or fewer
@@ -141,7 +141,7 @@ type Curve struct {
 	need   func(row []int64) int64
 }
 
-// Cover is a limit that denies nothing to some keys.
+// Cover is a limit that denies nothing to the keys that it covers.
 type Cover struct {
 	Spec           algo.Spec
 	Units          int64 // that fit at once
@@ -163,8 +163,8 @@ func (r *Replay) curve(spec algo.Spec, need func([]int64) int64) Curve {
 	return Curve{spec, steps, r, need}
 }
 
-// Cover returns the smallest limit that denies nothing to a share of the keys, 0 to 1. It
-// reports false if no limit does, or there are no keys.
+// Cover returns the smallest limit that denies nothing to a share of the keys, 0 to 1; false if
+// there is none, or no key.
 func (c *Curve) Cover(share float64) (Cover, bool) {
 	return c.first(share, func(at Cover) int64 { return at.Keys })
 }
@@ -189,7 +189,7 @@ func (c *Curve) first(share float64, covered func(Cover) int64) (at Cover, ok bo
 	return at, at.Units != unbounded
 }
 
-// Above returns the keys that need more than so many units at once, the largest first.
+// Above returns the keys that need more than units at once, the largest first.
 func (c *Curve) Above(units int64) (keys []Key) {
 	for name, row := range c.replay.rows {
 		if need := c.need(row); need > units {

@@ -19,16 +19,16 @@ type Event struct {
 	At       time.Time // its arrival
 	Key      string
 	Cost     int64         // 0 or more
-	Duration time.Duration // for which it was in flight; 0: unknown
+	Duration time.Duration // time in flight; 0: unknown
 }
 
-// Config says what a replay computes.
+// Config configures a replay.
 type Config struct {
 	Limits []algo.Spec // decided as they are
 	// Curves are limits whose size the traffic gives: the burst of token-bucket, leaky-bucket and nginx,
 	// the queue of pacer, the count of fixed-window, sliding-window and sliding-log, of which only the
-	// period of the rate matters. They have no wait. The burst of other algorithms changes what a unit
-	// weighs, so that they have no curve.
+	// period of the rate matters. They have no wait. Other algorithms have no curve, because their burst
+	// changes the weight of a unit.
 	Curves   []algo.Spec
 	InFlight []InFlight // tried on events with a duration
 }
@@ -36,7 +36,7 @@ type Config struct {
 // InFlight is a limit on requests in flight. Each takes one slot, whatever its cost.
 type InFlight struct {
 	Limit int  // 1 to 2147483647
-	Total bool // of all keys together; default: of each
+	Total bool // of all keys together; default: of each key
 }
 
 // Replay decides events one after another; [Run] is its short form. It is not safe for concurrent use.
@@ -62,7 +62,7 @@ type Report struct {
 	InFlight              Curve     // the most requests of each key at once; its Spec is empty
 }
 
-// Outcome is what a limit would have done.
+// Outcome is the effect that a limit would have had.
 type Outcome struct {
 	Spec            algo.Spec
 	InFlight        InFlight // in place of Spec, of a limit on requests in flight
@@ -95,7 +95,7 @@ const (
 	limitColumns = 3
 )
 
-// endings are the requests in flight, a heap with the next one to end on top.
+// endings is a heap of the requests in flight, the next one to end on top.
 type endings []*ending
 
 type ending struct {
@@ -115,7 +115,7 @@ func (f *endings) Pop() (last any) {
 
 const mostStep, mostSpan = 366 * 24 * time.Hour, 9 * 183 * 24 * time.Hour // of a limiter's clock, at once and altogether
 
-// Run replays events, which are in order of time.
+// Run replays events in order of time.
 func Run(events iter.Seq[Event], c Config) (*Report, error) {
 	r, err := New(c)
 	if err != nil {
@@ -129,7 +129,7 @@ func Run(events iter.Seq[Event], c Config) (*Report, error) {
 	return r.Report(), nil
 }
 
-// New starts a replay. The error names a limit that cannot be made, or has no curve.
+// New starts a replay. The error names a limit that is invalid or has no curve.
 func New(c Config) (r *Replay, err error) {
 	r = &Replay{config: c, rows: map[string][]int64{}, decisions: make([]algo.Decision, len(c.Limits)+len(c.InFlight))}
 	for _, s := range c.Limits {
@@ -150,8 +150,8 @@ func New(c Config) (r *Replay, err error) {
 }
 
 // Add replays one event and returns the decisions on Config.Limits and then on Config.InFlight, valid
-// until the next call. An event before the latest one is decided at the latest one's time, as limiters do
-// with an old reading of the clock, and counted as late. The error is [algo.ErrCost] for a negative cost;
+// until the next call. An event before the latest one counts as late and is decided at the latest one's
+// time, as limiters treat an old reading of the clock. The error is [algo.ErrCost] for a negative cost;
 // events more than 4.5 years after the first one are errors, because a limiter does not count that far.
 func (r *Replay) Add(e Event) ([]algo.Decision, error) {
 	if err := r.advance(e); err != nil {
@@ -192,8 +192,8 @@ func (r *Replay) Add(e Event) ([]algo.Decision, error) {
 	return r.decisions, r.curves.add(row, r.elapsed, e)
 }
 
-// advance moves the clock to an event, and ends the requests that are over then. The limiters begin at the
-// first event.
+// advance moves the clock to an event and ends the requests that are over by then. The limiters begin at
+// the first event.
 func (r *Replay) advance(e Event) (err error) {
 	switch step := e.At.Sub(r.report.Last); {
 	case e.Cost < 0:
@@ -225,13 +225,13 @@ func (r *Replay) advance(e Event) (err error) {
 	return nil
 }
 
-// limit is a limit that its limiter decides.
+// limit replays one limit by its limiter.
 type limit struct {
 	Outcome
 	limiter algo.Limiter
 }
 
-// note counts a decision in the columns that the limit has in the row of the key.
+// note counts a decision in the limit's columns of the key's row.
 func (l *limit) note(row []int64, cost int64, d *algo.Decision, now time.Duration) {
 	if d.Allowed {
 		if d.Delay > 0 {

@@ -1,10 +1,8 @@
-// Package classic has limits that decide as well-known programs do, nginx and Guava, and a
-// strict limit in one word of state. Each is a [algo.Spec] of an algorithm that package algo
-// can parse: use them to keep the numbers of a limit that moves here. For new limits
-// [algo.NewTokenBucket] says the same in plainer terms.
+// Package classic has the limits of nginx and Guava, and a strict limit in one word of state.
+// Package algo parses each as an [algo.Spec]. Use them to keep the numbers of a limit that moves
+// here; for new limits [algo.NewTokenBucket] is plainer.
 //
-// All take [algo.MaxKeys] and [algo.DenyNew] too. The errors name the field and the invalid
-// value.
+// All take [algo.MaxKeys] and [algo.DenyNew] too. The errors name the field and the invalid value.
 package classic
 
 import (
@@ -14,8 +12,8 @@ import (
 )
 
 // NewStrict makes a limiter that admits at most r.Count units in any window of length r.Period, in one
-// word a key. burst is 1 to r.Count: that many units may come at once, and in the long run
-// r.Count-burst+1 pass in a period. Half of the quota is the burst of the text form.
+// word a key. burst, 1 to r.Count, units may come at once, and in the long run r.Count-burst+1 pass in
+// a period. The text form has half of the quota as the default burst.
 //
 // Bound: at most the quota N in any window of length period. It is a token bucket (the generic cell
 // rate algorithm, ITU-T I.371) of burst B and an interval of a period and a nanosecond divided by

@@ -13,29 +13,25 @@ import (
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
-// Ban bans keys that keep exceeding their limit. The first ban lasts a fixed
-// time, each further ban twice as long as the one before, up to a maximum; the
-// doublings are forgotten as slowly as they came. It is meant for callers that
-// ignore Retry-After, and against guessing attacks.
+// Ban bans keys that keep exceeding their limit. The first ban lasts a fixed time, each further ban
+// twice as long as the one before, up to a maximum; the doublings expire as slowly as they came. Use
+// it for callers that ignore Retry-After, and against guessing attacks.
 //
-// A key is banned after a given number of quota denials within one period, counted from the first
-// of them. While a key is banned, every request of any cost, and every look, is denied with the Reason
-// [algo.Banned] and the rest of the ban as RetryAfter; the limiter is not called. These denials do
-// not count, so a ban ends however often the caller retries. Bans of the limiter itself, denials
-// for overload, or for a cost that never fits, do not count either, nor do looks and requests that
-// wait as they were told ([algo.Tentative]). The empty key is shared by all
-// callers and is never banned.
+// A key is banned after a given number of quota denials within one period, counted from the first of
+// them. While a key is banned, Ban denies its requests of any cost and its peeks with the Reason
+// [algo.Banned] and the rest of the ban as RetryAfter, without calling the limiter. These denials do
+// not count, so a ban ends however often the caller retries. Nor do bans of the limiter itself,
+// denials for overload or for a cost that never fits, peeks, and requests that wait for RetryAfter
+// ([algo.Tentative]). The empty key is shared by all callers and never banned.
 //
-// A ban is twice as long as the last one if the time since the end of the last
-// ban is shorter than that ban was. Each further such time undoes one
-// doubling.
+// A ban is twice as long as the last one if it follows within the last one's length. Each further such
+// time undoes one doubling.
 //
-// Memory is bounded by [algo.MaxKeys], for recently denied keys and for keys with a
-// ban that runs or is remembered each. In a full table the count or the ban
-// that would expire first is evicted.
+// [algo.MaxKeys] bounds the memory, separately for recently denied keys and for keys with a current or
+// remembered ban. A full table evicts the count or the ban that would expire first.
 //
-// Do not use it over a limit that well-behaved callers often reach, nor where
-// many callers share a key, such as one address.
+// Do not use it over a limit that well-behaved callers often reach, nor where many callers share a
+// key, such as one address.
 type Ban struct {
 	limiter  algo.Limiter
 	duration banDuration
@@ -44,11 +40,10 @@ type Ban struct {
 	denials  keystore.Store[int64, struct{}]
 }
 
-// NewBan wraps l. The rate denials is the number of denials that causes a ban,
-// and the period they are counted in, for example PerMinute(10): 1 to 1048575
-// in 1 ms to 365 days. The first ban lasts first, later ones at most longest,
-// up to 90 days. The options are [algo.MaxKeys] and [algo.Clock], of the bans: l has its own.
-// The error names the field and its value. It panics if l is nil.
+// NewBan wraps l. denials is the number of denials that causes a ban, and their period, for example
+// PerMinute(10): 1 to 1048575 in 1 ms to 365 days. The first ban lasts first, later ones at most
+// longest, up to 90 days. The options are [algo.MaxKeys] and [algo.Clock], of the bans: l has its
+// own. The error names the field and its value. It panics if l is nil.
 func NewBan(l algo.Limiter, denials algo.Rate, first, longest time.Duration, opts ...algo.Option) (*Ban, error) {
 	if l == nil {
 		panic("guard: NewBan: the limiter is nil")
@@ -66,8 +61,8 @@ func NewBan(l algo.Limiter, denials algo.Rate, first, longest time.Duration, opt
 	return b, nil
 }
 
-// tables is what opts say about the tables of keys. Keys that shared a word would be banned for
-// each other, so a full table evicts.
+// tables returns the configuration of the tables of keys. A full table evicts, because keys that
+// shared a word would be banned for each other.
 func tables(opts []algo.Option) (keystore.Config, error) {
 	for _, o := range opts {
 		if o.String() != "MaxKeys" && o.String() != "Clock" {
@@ -109,13 +104,12 @@ func (b *Ban) Peek(ctx context.Context, key string, n int64) (algo.Decision, err
 	return algo.Peek(ctx, b.limiter, key, n)
 }
 
-// denial is the decision on a key whose ban lasts for left.
+// denial returns the decision for a key whose ban lasts for left.
 func (b *Ban) denial(left time.Duration) algo.Decision {
 	return algo.Decision{Reason: algo.Banned, Limit: algo.About(b.limiter).Quota, RetryAfter: left, NextAfter: left, ResetAfter: left}
 }
 
-// count counts a denial. The one that completes the number is answered as a
-// ban.
+// count counts a denial. It turns the denial that causes a ban into a ban.
 func (b *Ban) count(d *algo.Decision, key string) {
 	if d.Allowed || d.Reason != algo.Quota || key == "" || !b.completes(key) {
 		return
@@ -134,8 +128,8 @@ func (b *Ban) completes(key string) (complete bool) {
 	return complete
 }
 
-// ban bans key for longer than the last time, unless it is banned already, and
-// returns how long the ban lasts.
+// ban bans key for longer than last time, unless it is already banned, and returns the ban's
+// length.
 func (b *Ban) ban(key string) time.Duration {
 	var until int64
 	now, _ := b.bans.Update(key, keystore.Fresh, func(s keystore.State[int64], now int64) (next, _ int64, ok bool) {
@@ -155,7 +149,7 @@ func (b *Ban) Banned(key string) time.Duration {
 	}
 	word := b.bans.Load(key)
 	if word == 0 {
-		return 0 // for most keys, without reading the clock
+		return 0 // most keys, without reading the clock
 	}
 	now := b.bans.Clock.Now()
 	if _, until := b.duration.read(word, now); until > now {
@@ -171,13 +165,11 @@ func (b *Ban) Reset(key string) {
 	b.denials.Update(key, keystore.Fresh, forget)
 }
 
-// Len counts the keys with a ban that runs or is still remembered. It walks
-// the table.
+// Len counts the keys with a current or remembered ban. It walks the table.
 func (b *Ban) Len() int {
 	now := b.bans.Clock.Now()
 	return b.bans.Len(func(uint64) int64 { return now })
 }
 
-// Overflowed is the number of counts and bans that were evicted because the
-// table was full.
+// Overflowed returns the number of counts and bans that a full table evicted.
 func (b *Ban) Overflowed() uint64 { return b.bans.Overflowed() + b.denials.Overflowed() }

@@ -6,12 +6,12 @@ import (
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
-// banDuration is how bans grow and are forgotten. The state of a key is one
-// word: the instant, in ticks, at which everything is forgotten, with the level
-// in the bits below a nanosecond. A word in the past is equivalent to none.
+// banDuration computes the growth and the expiry of bans. A key's state is one word: the instant,
+// in ticks, at which everything is forgotten, with the level in the bits below a nanosecond. A word
+// in the past is equivalent to none.
 //
-// The ban of level k lasts first * 2^(k-1), up to longest. After it, the level
-// falls by one each time the length of that level's ban passes.
+// The ban of level k lasts first * 2^(k-1), up to longest. After it, the level falls by one each
+// time the length of that level's ban passes.
 type banDuration struct {
 	first, longest int64 // ticks
 	top            int64 // the lowest level whose ban lasts longest
@@ -27,7 +27,7 @@ func newBanDuration(first, longest time.Duration) banDuration {
 	return b
 }
 
-// length of the ban of a level, 1 to top.
+// length returns the length of the ban of a level, 1 to top.
 func (b *banDuration) length(level int64) int64 {
 	if l := b.first << (level - 1); l < b.longest {
 		return l
@@ -35,8 +35,7 @@ func (b *banDuration) length(level int64) int64 {
 	return b.longest
 }
 
-// memory is the time to fall from a level to none: the sum of the lengths up to
-// it.
+// memory returns the time to fall from a level to none: the sum of the lengths up to it.
 func (b *banDuration) memory(level int64) int64 {
 	if level < b.top {
 		return b.first<<level - b.first

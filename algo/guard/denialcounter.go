@@ -25,8 +25,7 @@ func newDenialCounter(r algo.Rate) denialCounter {
 	return denialCounter{r.Count, keystore.ToTicks(r.Period) >> denialBits}
 }
 
-// add counts one denial and reports whether it completes the limit, after
-// which the count begins again.
+// add counts one denial and reports whether it completes the limit; then the count restarts.
 func (c *denialCounter) add(word, now int64) (next int64, complete bool) {
 	step := now >> denialBits
 	end, count := word>>denialBits, word&maxDenials

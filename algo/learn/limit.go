@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-go/sluice/internal/decide"
 )
 
-// maxKeys is for how many keys a [Limit] learns; beyond it, the one that was not used for
-// longest is forgotten.
+// maxKeys is the number of keys for which a [Limit] learns; beyond it, it forgets the least
+// recently used one.
 const maxKeys = 1024
 
 // Limit is a limiter that learns, for each key, the rate that a server allows. The clients of
@@ -32,9 +32,9 @@ type learned struct {
 	stats Stats // without Rate and Wait
 }
 
-// New makes a limit that begins with a rate: what the server documents, or a guess. With the
-// zero Rate it begins with one unit a second. Until the first denial the rate doubles each .7 s while
-// the server accepts; no answer more than doubles it, so one call a minute grows to two a minute.
+// New makes a limit that begins at start, the documented rate or a guess; the zero Rate means one
+// unit a second. Until the first denial the rate doubles each .7 s while the server accepts; no
+// answer more than doubles it, so one call a minute grows to two a minute.
 func New(start algo.Rate) *Limit {
 	rate := 1.
 	if start.Count > 0 && start.Period > 0 {
@@ -43,12 +43,12 @@ func New(start algo.Rate) *Limit {
 	return NewFunc(func(string) float64 { return rate })
 }
 
-// NewFunc makes a limit that begins with a rate of each key, in units a second, above 0.
+// NewFunc makes a limit that begins at start(key) for each key, in units a second, above 0.
 func NewFunc(start func(key string) float64) *Limit {
 	return &Limit{start: start, began: time.Now(), keys: map[string]*learned{}}
 }
 
-// of returns what is known of a key. The caller holds the lock.
+// of returns the state of a key. The caller holds the lock.
 func (l *Limit) of(key string) (*learned, time.Duration) {
 	now := time.Since(l.began)
 	m := l.keys[key]
@@ -74,9 +74,9 @@ func (l *Limit) forget() {
 	delete(l.keys, oldest)
 }
 
-// Acquire admits n units if the learned rate allows the call to start now. A denial comes with
-// the time until it does. The limit has no burst: after a pause, calls start at the rate. A
-// lease that is canceled gives its place to the next call.
+// Acquire admits n units if the learned rate allows the call to start now. RetryAfter of a denial
+// is the time until it may. The limit has no burst: after a pause, calls start at the rate. A
+// canceled lease leaves its place to the next call.
 func (l *Limit) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
 	if n < 0 {
 		return algo.Lease{}, fmt.Errorf("%w: n is %d", algo.ErrCost, n)
@@ -105,7 +105,7 @@ func (l *Limit) Peek(_ context.Context, key string, n int64) (algo.Decision, err
 	return look(m.Ahead(now), n), nil
 }
 
-// look is the answer for n units while the next call has to wait, whatever it costs.
+// look returns the answer for n units while the next call has to wait, at any cost.
 func look(wait time.Duration, n int64) algo.Decision {
 	d := algo.Decision{Allowed: true, Limit: 1, NextAfter: wait, ResetAfter: wait}
 	switch {
@@ -117,7 +117,7 @@ func look(wait time.Duration, n int64) algo.Decision {
 	return d
 }
 
-// Answer is what a server said about a call.
+// Answer is a server's answer to a call.
 type Answer struct {
 	// Sent is when the call was sent.
 	Sent time.Time
@@ -126,16 +126,16 @@ type Answer struct {
 	// Denied reports whether the server denied the call because of a limit: 429,
 	// RESOURCE_EXHAUSTED, or 503 with a Retry-After.
 	Denied bool
-	// Wait is how long the server wants no further call; 0 if it does not say.
+	// Wait is how long the server wants no further call; 0 if unstated.
 	Wait time.Duration
-	// Rate is the rate that the server states, in units a second; 0 if it states none.
+	// Rate is the rate that the server states, in units a second; 0 if unstated.
 	Rate float64
 }
 
 // Learner learns from answers: a [Limit], or the Learned of package distributed.
 type Learner interface {
 	Answered(key string, a Answer)
-	// Stats is about a key, or without one about all keys in use.
+	// Stats describes a key, or without one all keys in use.
 	Stats(key ...string) Stats
 }
 
@@ -169,8 +169,8 @@ func (l *Limit) Answered(key string, a Answer) {
 	m.Closed(now, a.Wait)
 }
 
-// Stats is what is known of a key, or without one of all keys in use. The counts of all keys
-// include keys that are forgotten.
+// Stats describes a key, or without one all keys in use. The counts of all keys include forgotten
+// ones.
 func (l *Limit) Stats(key ...string) Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -192,7 +192,7 @@ func (l *Limit) Stats(key ...string) Stats {
 	return s
 }
 
-// leases is the limit as the releaser of its leases.
+// leases releases and settles the leases of a Limit.
 type leases Limit
 
 func (l *leases) Release(h algo.Handle, o algo.Outcome) {

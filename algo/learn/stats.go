@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// Stats is what a [Learner] knows of one key, or of all keys in use together: the sums of their
-// rates and counts, the longest wait and the latest answer.
+// Stats describes one key of a [Learner], or all keys in use together: the sums of their rates and
+// counts, the longest wait and the latest answer.
 type Stats struct {
 	// Rate is the rate in force, in units a second.
 	Rate float64
-	// Wait is how long no call may start yet, because the server asked for it.
+	// Wait is how long no call may start, because the server asked for it.
 	Wait time.Duration
-	// Waits is how often the server asked to wait, Denied how many units it denied.
+	// Waits counts the server's requests to wait, Denied the denied units.
 	Waits, Denied int64
 	// Taught is the last answer that denied, asked to wait, or stated another rate than before;
 	// zero if none did.
 	Taught Answer
 }
 
-// Count notes an answer in Waits, Denied and Taught.
+// Count counts an answer in Waits, Denied and Taught.
 func (s *Stats) Count(a Answer) {
 	if a.Wait > 0 {
 		s.Waits++
@@ -32,8 +32,8 @@ func (s *Stats) Count(a Answer) {
 	}
 }
 
-// String is a line for operators, such as "27.9 a second, 2 units denied, 1 wait; at 15:04:05 a
-// denial asked for 2s".
+// String returns a line for operators, such as "27.9 a second, 2 units denied, 1 wait; at 15:04:05
+// a denial asked for 2s".
 func (s Stats) String() string {
 	text := fmt.Sprintf("%.3g a second", s.Rate)
 	if s.Wait > 0 {

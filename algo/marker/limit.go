@@ -16,11 +16,11 @@ import (
 // Remaining count single units; a request is never split between two buckets.
 //
 // Canceled refunds the cost minus the units refilled since, and less if the debt before the charge was
-// large. Settle moves the cost in the same buckets. Units that it charges beyond the first cost, for
-// which a bucket goes into debt by at most its size, are not refunded; neither is any charge from before
-// a settlement that exceeded this debt.
+// large. Settle moves the cost in the same buckets. It does not refund units charged beyond the first
+// cost, for which a bucket goes into debt by at most its size, nor charges from before a settlement that
+// exceeded this debt.
 //
-// With any other marker a denied request counts as that marker counts it, nothing is refunded, Limit and
+// With any other marker, that marker decides how denied requests count, nothing is refunded, Limit and
 // Remaining are unknown (0), and RetryAfter is one second.
 func Limit(m Marker, pass Color) algo.Limiter {
 	if m == nil {
@@ -35,7 +35,7 @@ func Limit(m Marker, pass Color) algo.Limiter {
 	return &foreign{m, pass}
 }
 
-// foreign is a limiter over a marker of which nothing is known.
+// foreign limits by a marker of another package.
 type foreign struct {
 	marker Marker
 	pass   Color

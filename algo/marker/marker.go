@@ -1,8 +1,8 @@
-// Package marker colors requests by the spending of their key, with the markers of RFC 2697,
-// RFC 2698 and RFC 4115, and makes limiters of colors.
+// Package marker colors requests by the spending of their key, with the markers of RFC 2697, RFC
+// 2698 and RFC 4115, and makes limiters of colors.
 //
-// Use it where a request beyond the committed rate is served degraded in place of denied.
-// Where there is nothing between serving and denying, use [algo.NewTokenBucket].
+// Use it where a request beyond the committed rate is degraded instead of denied. Otherwise use
+// [algo.NewTokenBucket].
 package marker
 
 import (
@@ -37,14 +37,11 @@ func (c Color) String() string {
 
 // Marker colors requests by the spending of their key, and decides nothing.
 //
-// in is the color that the request came with, from a marker that it passed
-// before; the result is never greener. Pass Green for requests that come
-// uncolored: that is the color-blind mode of the RFCs. Anything beyond Red
-// counts as Red.
+// in is the color from an earlier marker; the result is never greener. Pass Green for uncolored
+// requests: the color-blind mode of the RFCs. Anything beyond Red counts as Red.
 //
-// n is the cost in units (the RFCs count bytes); n = 0 changes nothing and
-// returns the color of an empty request. A negative n is [algo.ErrCost] and Red. A
-// Red request is not charged.
+// n is the cost in units (the RFCs count bytes); n = 0 changes nothing and returns the color of an
+// empty request. A negative n is [algo.ErrCost] and Red. A Red request is not charged.
 //
 // Implementations are safe for concurrent use.
 type Marker interface {

@@ -30,7 +30,7 @@ func newThreeColor(name string, colors *decide.ThreeColor, err error, opts []alg
 	return &ThreeColor{colors, table, engine.NewValues(table, (*decide.ColorState).Inherit)}, nil
 }
 
-// tableOf reads the options of the table of keys, which are those of a sliding log.
+// tableOf reads the options of the table of keys; they are those of a sliding log.
 func tableOf(opts []algo.Option) (engine.Config, error) {
 	s, err := algo.Spec{Algorithm: "sliding-log", Rate: algo.PerSecond(1)}.With(opts...)
 	if err != nil {
@@ -39,7 +39,7 @@ func tableOf(opts []algo.Option) (engine.Config, error) {
 	return engine.Config{MaxKeys: int(s.MaxKeys), DenyNew: s.DenyNew, Now: s.Clock()}, err
 }
 
-// local is r in nanoseconds.
+// local returns r in nanoseconds.
 func local(r algo.Rate) decide.Rate {
 	return decide.Rate{Count: r.Count, Period: r.Period, Resolution: decide.Nanoseconds}
 }
@@ -60,8 +60,8 @@ func (m *ThreeColor) Mark(_ context.Context, key string, n int64, in Color) (Col
 	return Color(out), nil
 }
 
-// Reset fills the buckets of key. Earlier admissions of key, and of a few
-// other keys, cannot be refunded any more.
+// Reset fills the buckets of key. Earlier admissions of key, and of a few other keys, can no longer
+// be refunded.
 func (m *ThreeColor) Reset(key string) { m.limiter(Green).Reset(key) }
 
 // Stats describes the table of keys; Live counts those whose buckets are not full.

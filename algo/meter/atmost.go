@@ -7,14 +7,13 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// AtMost acquires as many units of l under key as fit now, up to n, for work that can
-// be divided: a batch, a buffer, pages of a list. It returns the number of units in the
-// lease; 0 with the decision that denied the first unit. It never waits.
+// AtMost acquires as many units of l under key as fit now, up to n, for work that can be divided: a
+// batch, a buffer, pages of a list. It returns the number of units in the lease; 0 with the
+// decision that denied the first unit. It never waits.
 //
-// It asks for n, and then for the Remaining units of the denial. So it takes two decisions
-// where less than n fits, and more only while others spend at the same time. All limits
-// keep their bounds: only the units of the lease are charged. n is 1 or more, else the
-// error is [algo.ErrCost]; errors of l are returned unchanged.
+// It asks for n, then for the Remaining units of the denial: two decisions if less than n fits,
+// more only while others spend concurrently. All limits keep their bounds: only the units of the
+// lease are charged. The error is [algo.ErrCost] for an n below 1, or l's error.
 func AtMost(ctx context.Context, l algo.Limiter, key string, n int64) (lease algo.Lease, units int64, err error) {
 	if n < 1 {
 		return lease, 0, fmt.Errorf("%w: n is %d, want 1 or more", algo.ErrCost, n)

@@ -63,10 +63,9 @@ func NewEstimator(quantile float64, window, maxKeys int) (*Estimator, error) {
 	}, nil
 }
 
-// Estimate proposes a reservation of 1 to most units for work of a class, under key.
-// known is the quantity to which settled costs are proportional; below 1 it counts as
-// 1. A most of 0 or less means that the maximum is unknown. Without any observation
-// the estimate is most, or else known.
+// Estimate proposes a reservation of 1 to most units for work of a class, under key. known is the
+// quantity to which settled costs are proportional; below 1 it counts as 1. A most of 0 or less
+// means unknown. Without any observation the estimate is most, or else known.
 func (e *Estimator) Estimate(class, key string, known, most int64) int64 {
 	known = max(known, 1)
 	if most <= 0 {
@@ -85,8 +84,7 @@ func (e *Estimator) Estimate(class, key string, known, most int64) int64 {
 	return max(int64(math.Ceil(n)), 1)
 }
 
-// ratio is the quantile of the key, or of its class; false if neither has enough
-// observations.
+// ratio returns the quantile of the key, or of its class; false if neither has enough observations.
 func (e *Estimator) ratio(class, key string) (float64, bool) {
 	enough := min(1/(1-e.quantile), 1/(1-e.keep)) / 2
 	for _, h := range []*history{e.keys.find(e.hash(class, key)), e.classes.find(e.hash(class, ""))} {
@@ -97,8 +95,8 @@ func (e *Estimator) ratio(class, key string) (float64, bool) {
 	return 0, false
 }
 
-// Learn notes that work of a class, under key, of which known was known, has cost
-// settled units. A negative cost is ignored.
+// Learn records that work of a class, under key, has cost settled units, where known was known
+// before. It ignores a negative cost.
 func (e *Estimator) Learn(class, key string, known, settled int64) {
 	if settled < 0 {
 		return
@@ -120,7 +118,7 @@ const (
 	ratios     = 40*perOctave + 1 // the last one ends at 2^24
 )
 
-// bucketOf is the bucket of a ratio: bucket i has those up to 2^((leastRatio+i)/4).
+// bucketOf returns the bucket of a ratio: bucket i has those up to 2^((leastRatio+i)/4).
 func bucketOf(ratio float64) int {
 	if ratio <= 0 {
 		return 0
@@ -128,7 +126,7 @@ func bucketOf(ratio float64) int {
 	return min(max(int(math.Ceil(math.Log2(ratio)*perOctave))-leastRatio, 0), ratios-1)
 }
 
-// history is the weights of past ratios.
+// history holds the weights of past ratios.
 type history struct{ weights [ratios]float32 }
 
 func (h *history) learn(bucket int, keep float64) {
@@ -145,7 +143,7 @@ func (h *history) total() (sum float64) {
 	return sum
 }
 
-// quantile is the upper edge of the bucket that has it.
+// quantile returns the upper edge of the bucket that has it.
 func (h *history) quantile(q float64) float64 {
 	left := q * h.total()
 	for i, w := range h.weights {
@@ -156,8 +154,8 @@ func (h *history) quantile(q float64) float64 {
 	return math.Exp2(float64(leastRatio+ratios-1) / perOctave)
 }
 
-// histories are of a bounded number of keys. A key that is used moves to the young
-// half; when this half is full, the old half is forgotten.
+// histories holds a bounded number of keys. Use moves a key to the young half; when that is full,
+// the old half is forgotten.
 type histories struct {
 	most       int
 	young, old map[uint64]*history

@@ -27,14 +27,13 @@ import (
 //		...
 //	}
 //
-// Units are reserved in blocks; on Redis one block takes one round trip. At the end the unused rest of
-// the latest block comes back, as far as it still weighs.
+// A Meter reserves units in blocks; on Redis one block takes one round trip. At the end it refunds the
+// unused rest of the latest block, as far as that still weighs.
 //
 // Bound: the reserved units keep the bound of the limiter, in the instants of the reservations. A caller
-// that reserves the most that a chunk can cost before it is produced uses nothing else. One that learns
-// the cost from the chunk itself exceeds the bound by at most that chunk in each stream if it stops at
-// the denial, and by the rest of the stream if it goes on; later admissions wait until this debt has
-// drained.
+// that reserves a chunk's largest cost before producing it keeps the bound. One that learns the cost
+// from the chunk exceeds it by at most that chunk in each stream if it stops at the denial, or by the
+// rest of the stream if it goes on; later admissions wait until this debt has drained.
 //
 // The limiter must be a limit over time, or several that count the same units ([algo.All]). A Meter
 // allocates nothing while it runs. It is not safe for concurrent use.
@@ -66,14 +65,12 @@ func (h *hold) lease() *algo.Lease {
 // end releases the lease, unless it is borrowed.
 func (h *hold) end() { h.own.Release(algo.Succeeded) }
 
-// Start charges n units, an estimate of the whole cost, to key. Units
-// beyond the estimate are charged in blocks of at least block units. A stream
-// that lasts for a few blocks calls the limiter rarely and holds few unused
+// Start charges n units, an estimate of the whole cost, to key. Units beyond the estimate are
+// charged in blocks of at least block units. A few blocks a stream mean few calls and few unused
 // units.
 //
-// If the limiter denies, Allowed is false and every method does nothing. The error
-// is [algo.ErrCost] for a negative n or block, or the limiter's error; with an error the
-// Meter is nil.
+// If the limiter denies, Allowed is false and every method does nothing. The error is
+// [algo.ErrCost] for a negative n or block, or the limiter's error; with an error the Meter is nil.
 func Start(ctx context.Context, l algo.Limiter, key string, n, block int64) (*Meter, error) {
 	if n < 0 || block < 0 {
 		return nil, fmt.Errorf("%w: n is %d, block is %d, want 0 or more", algo.ErrCost, n, block)
@@ -93,17 +90,16 @@ func Start(ctx context.Context, l algo.Limiter, key string, n, block int64) (*Me
 	return m, nil
 }
 
-// Reserve makes sure that n units more than those used are charged. Of several
-// calls the largest n counts: Use consumes the reserved units.
+// Reserve ensures that n units beyond the used ones are charged. The largest n of several calls
+// counts: Use consumes the reserved units.
 //
-// A denial charges nothing, and RetryAfter of the Decision is the time until the
-// units fit: the caller waits and asks again, stops, or goes on in debt. With a
-// Delay the units may be used only then. The error is [algo.ErrCost] for a negative n,
-// or the limiter's error.
+// A denial charges nothing, and RetryAfter of the Decision is the time until the units fit: the
+// caller waits and asks again, stops, or goes on in debt. With a Delay the units may be used only
+// then. The error is [algo.ErrCost] for a negative n, or the limiter's error.
 //
-// When ctx ends, a limit on Redis gives the charge up and decides locally. So with the
-// context of a request, the block in which a client hangs up is not charged on Redis:
-// pass context.WithoutCancel(ctx), as package httpmw/metered does.
+// When ctx ends, a limit on Redis gives up and decides locally: with a request's context, the block
+// in which the client hangs up is not charged on Redis. Pass context.WithoutCancel(ctx), as package
+// httpmw/metered does.
 func (m *Meter) Reserve(ctx context.Context, n int64) (algo.Decision, error) {
 	short := n - (m.charged - m.used)
 	switch {
@@ -131,8 +127,8 @@ func (m *Meter) Reserve(ctx context.Context, n int64) (algo.Decision, error) {
 	return m.Decision, nil
 }
 
-// hold adds a lease in place of prev, and moves the rest of prev to it: first it is charged there,
-// so that nobody else gets it meanwhile.
+// hold replaces prev by a new lease and moves the rest of prev to it: it charges first, so that no
+// other caller gets the rest meanwhile.
 func (m *Meter) hold(lease algo.Lease, n, rest int64) {
 	next := hold{own: lease, n: n}
 	if m.charged += n; rest > 0 {
@@ -165,7 +161,6 @@ var warnSettledTwice = &warning.Once{Line: warning.Line{
 	Do:      "find out why the usage is reported twice",
 }}
 
-// settle corrects the cost by n units, not below 0, and returns the difference.
 func (h *hold) settle(n int64) int64 {
 	was := h.n
 	h.n = max(was+min(n, math.MaxInt64-was), 0)
@@ -173,16 +168,14 @@ func (h *hold) settle(n int64) int64 {
 	return h.n - was
 }
 
-// Used returns the units used so far, or after Settle its argument.
+// Used returns the units used so far, or Settle's argument after it.
 func (m *Meter) Used() int64 { return m.used }
 
 // Settle ends the Meter with the true cost: the usage that an upstream reports at the end, or
-// [Meter.Used]. A total above the charges is charged, as by Use. The rest of a lower one comes
-// back from the two latest charges, as far as each still weighs; earlier blocks stay
-// charged. A second call changes nothing, so
-// a report that comes twice counts once; another total is logged once with the code
-// algo.settled_twice. A negative total is ignored and logged, as
-// in Use, and the Meter goes on.
+// [Meter.Used]. It charges a higher total, as Use does. For a lower one it refunds the rest from
+// the two latest charges, as far as each still weighs; earlier blocks stay charged. A second call
+// changes nothing, so a repeated report counts once; a different total is logged once with the code
+// algo.settled_twice. A negative total is ignored and logged, as in Use, and the Meter goes on.
 func (m *Meter) Settle(total int64) {
 	switch {
 	case total < 0:
@@ -206,6 +199,6 @@ func (m *Meter) Settle(total int64) {
 	m.prev.end()
 }
 
-// Close settles the used units, unless Settle was called. Defer it, so that the
-// reservation of a stream that panics or is cut off comes back.
+// Close settles the used units, unless Settle was called. Defer it, to refund the reservation of a
+// stream that panics or is cut off.
 func (m *Meter) Close() { m.Settle(m.used) }

@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// mostRead bounds a Read, so that the wait for its bytes is short where the limit is fast.
+// mostRead bounds a Read, so that a fast limit means short waits.
 const mostRead = 32 << 10
 
 // NewReader returns a reader of src that keeps a limit of bytes: of l under key, a unit for each
@@ -43,7 +43,7 @@ type reader struct {
 	key string
 }
 
-// Read is part of io.Reader.
+// Read implements io.Reader.
 func (r *reader) Read(p []byte) (int, error) {
 	most := int64(mostRead)
 	l, err := algo.Resolve(r.ctx, r.l, r.key)

@@ -9,27 +9,27 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// Credits is a prepaid balance for each key, in this process. It is topped up, charges only
-// lower it, and time does not bring it back. It is a limiter by itself, and [First] spends it
-// when a plan is used up.
+// Credits keeps a prepaid balance for each key, in this process. Top-ups raise it, charges lower
+// it, and time does not change it. It is a limiter by itself, and [First] spends it when a plan is
+// used up.
 //
 // Bound: the admitted units of a key, minus its refunds, are at most the sum of its top-ups. A
-// lease that is settled to more than its charge may leave a negative balance: then nothing is
-// admitted until a top-up covers it. A settlement charges at most 2^53 - 1 units.
+// settlement above the charge may leave a negative balance: then nothing is admitted until a top-up
+// covers it. A settlement charges at most 2^53 - 1 units.
 //
 // The Limit of a decision is the balance before it, at least 1. A denial has the Reason
-// [algo.Never], because no time suffices. A cancellation or a lower settlement gives back
+// [algo.Never], because waiting is useless. A cancellation or a lower settlement refunds
 // everything, however late.
 //
-// State is a map with an entry for each key whose balance is not 0. It is lost with the
-// process, and is no ledger. A request alone takes no memory. A decision takes a lock for a few
-// nanoseconds and allocates nothing.
+// State is a map with an entry for each key whose balance is not 0. It is lost with the process,
+// and is no ledger. A request alone takes no memory. A decision takes a lock for a few nanoseconds
+// and allocates nothing.
 type Credits struct {
 	seed    maphash.Seed
 	stripes [64]stripe
 }
 
-// stripe is the balances of some keys.
+// stripe holds the balances of some keys.
 type stripe struct {
 	mu       sync.Mutex
 	balances map[string]int64
@@ -48,12 +48,13 @@ func NewCredits() *Credits {
 const (
 	// most is the largest balance and the largest charge, as on Redis: 2^53 - 1.
 	most = 1<<53 - 1
-	// least has room for 500 settlements of most: debt that is cut could be given back in full.
+	// least has room for 500 settlements of most: if debt were cut, its refund could exceed the
+	// charge.
 	least = -1 << 62
 )
 
-// TopUp adds n units to the balance of key. The error is [algo.ErrCost] for a negative n, or
-// one that lifts the balance above 2^53 - 1. Nothing is added then.
+// TopUp adds n units to the balance of key. It adds nothing and returns [algo.ErrCost] for a
+// negative n, or one that lifts the balance above 2^53 - 1.
 func (c *Credits) TopUp(key string, n int64) error {
 	s := c.lock(key)
 	defer s.mu.Unlock()
@@ -99,8 +100,8 @@ func (c *Credits) Peek(_ context.Context, key string, n int64) (algo.Decision, e
 	return decide(c.Balance(key), n), nil
 }
 
-// decide decides about n units, and states the balance before the charge. The Limit of an
-// empty balance is 1: 0 would state no limit.
+// decide decides on n units and states the balance before the charge. The Limit of an empty balance
+// is 1, because 0 would state no limit.
 func decide(balance, n int64) algo.Decision {
 	balance = max(balance, 0)
 	d := algo.Decision{Allowed: n <= balance, Limit: max(balance, 1), Remaining: balance}
@@ -126,10 +127,10 @@ func (s *stripe) add(key string, n int64) {
 	}
 }
 
-// releaser is the side of Credits of its leases.
+// releaser releases and settles the leases of Credits.
 type releaser Credits
 
-// Release gives back a canceled charge.
+// Release refunds a canceled charge.
 func (r *releaser) Release(h algo.Handle, o algo.Outcome) {
 	if o.Result() == algo.Canceled {
 		r.Settle(h, 0)

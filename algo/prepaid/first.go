@@ -7,34 +7,32 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// First spends from plan, a limit over time, and the units that do not fit there from
-// credits, under the same key. Either may be on Redis:
+// First charges plan, a limit over time, and credits for the units that do not fit there, under the same
+// key. Either may be on Redis:
 //
 //	plan := algo.Must(algo.NewFixedWindow(algo.Per(1_000_000, algo.Month), algo.Zone("UTC")))
 //	credits := prepaid.NewCredits()
 //	limit := prepaid.First(plan, credits)
 //
-// A request may be split: the plan pays with its remaining units, credits pay the rest; all that they can
-// where the plan is a marker (package marker) that has its units in several buckets. If both
-// together do not suffice, nothing is charged. Refunded units return to their source, credits
-// first. A settlement above the request is charged to what the plan has left, then to the
-// credits, below zero if need be, which the next top-up pays. A key whose local balance is 0 is
-// charged as by the plan alone.
+// A request may be split: the plan pays with its remaining units, credits pay the rest, or as much as
+// they can if the plan is a marker (package marker) with units in several buckets. If both together do
+// not suffice, nothing is charged. Refunded units return to their source, credits first. A settlement
+// above the request takes what the plan has left, then credits, below zero if necessary, which the next
+// top-up pays. For a key whose local balance is 0 the plan decides alone.
 //
-// Bound: in any window at most the bound of the plan, the units that the key was topped up
-// with, and the balance below zero.
+// Bound: in any window at most the bound of the plan, the units that the key was topped up with, and the
+// balance below zero.
 //
-// Limit and Remaining are the sums of both; if the credits are remote, those of the plan
-// while it pays alone. RetryAfter is the plan's, for the units that credits lack, and exact if
-// the plan's is; the Reason is [algo.Never] if only a top-up helps. Credits pay only for a plan
-// that denies with Quota or Never: not for a key that it bans, nor where it lacks capacity.
-// While they are unavailable, the plan decides alone. A ban (package guard) goes around First:
-// inside, it counts no denial. [algo.About] is about the plan.
+// Limit and Remaining are the sums of both; if the credits are remote, those of the plan while it pays
+// alone. RetryAfter is the plan's, for the units that credits lack, and exact if the plan's is; the
+// Reason is [algo.Never] if only a top-up helps. Credits pay only for a plan that denies with Quota or
+// Never, not for bans or a lack of capacity. While they are unavailable, the plan decides alone. Put a
+// ban (package guard) around First: inside, it counts no denial. [algo.About] describes the plan.
 //
-// Nothing is locked while plan decides. Both are charged or neither: a call may be denied
-// because of a charge that is about to be given back. On Redis a decision takes one round trip
-// while the plan pays, one more for credits, and one more for a split; a settlement above the
-// request may take two. It panics if plan or credits is nil.
+// Nothing is locked while plan decides. Both are charged or neither: a charge that is about to be
+// refunded may deny another call. On Redis a decision takes one round trip while the plan pays, one more
+// for credits, and one more for a split; a settlement above the request may take two. It panics if plan
+// or credits is nil.
 func First(plan, credits algo.Limiter) algo.Limiter {
 	if plan == nil || credits == nil {
 		panic("prepaid: First: the plan or the credits are nil")
@@ -50,14 +48,14 @@ type first struct {
 // Unwrap returns the plan and the credits.
 func (f *first) Unwrap() []algo.Limiter { return []algo.Limiter{f.plan, f.credits} }
 
-// About is about the plan.
+// About describes the plan.
 func (f *first) About() algo.Description {
 	d, c := algo.About(f.plan), algo.About(f.credits)
 	d.Remote, d.NeedsRelease = d.Remote || c.Remote, d.NeedsRelease || c.NeedsRelease
 	return d
 }
 
-// call is one request, or one look: what First chose for it.
+// call is one request or peek, with First's choices for it.
 type call struct {
 	ctx           context.Context
 	plan, credits algo.Limiter
@@ -95,7 +93,7 @@ func (f *first) Acquire(ctx context.Context, key string, n int64) (algo.Lease, e
 	}
 }
 
-// planned is the lease of n units that the plan has paid. A look shows the credits too; other
+// planned returns the lease of n units that the plan has paid. A peek shows the credits too; other
 // answers do if that takes no round trip.
 func (f *first) planned(c call, n int64, lease algo.Lease) algo.Lease {
 	d := lease.Decision
@@ -107,18 +105,18 @@ func (f *first) planned(c call, n int64, lease algo.Lease) algo.Lease {
 	}
 	left := lease.Remaining
 	if !lease.InForce() {
-		left = math.MaxInt64 // all is the plan's
+		left = math.MaxInt64 // the plan pays everything
 	}
 	return newCharge(c, d, lease, algo.Lease{}, n, 0, left)
 }
 
-// empty reports that the key has neither credits nor debt of them; credits elsewhere cannot tell.
+// empty reports whether the key has neither credits nor debt; for remote credits it is false.
 func (c *call) empty() bool {
 	local, ok := c.credits.(*Credits)
 	return ok && local.Balance(c.key) == 0
 }
 
-// balance is what the credits have left; 0 if they do not answer.
+// balance returns the credits' balance; 0 if they do not answer.
 func (c *call) balance() int64 {
 	d, err := algo.Peek(c.ctx, c.credits, c.key, 0)
 	if err != nil {
@@ -127,7 +125,7 @@ func (c *call) balance() int64 {
 	return max(d.Remaining, 0)
 }
 
-// payable reports whether credits may pay for what a plan has answered.
+// payable reports whether credits may pay after a plan's answer.
 func payable(d *algo.Decision) bool { return d.Reason != algo.Banned && d.Reason != algo.Overload }
 
 // add adds a balance to the decision of a plan.
@@ -137,8 +135,8 @@ func add(d *algo.Decision, balance int64) {
 	}
 }
 
-// split charges n units, which the plan has denied, to credits as far as the plan lacks them.
-// It is final unless others have spent meanwhile.
+// split charges n units, which the plan has denied, to credits as far as the plan lacks them. It is
+// final unless others spent meanwhile.
 func (c *call) split(n int64, denied algo.Lease) (lease algo.Lease, final bool, err error) {
 	lacks := lacks(n, &denied.Decision)
 	paid, units, err := c.pay(lacks)
@@ -172,11 +170,11 @@ func (c *call) split(n int64, denied algo.Lease) (lease algo.Lease, final bool, 
 	return newCharge(*c, d, planned, paid, n-units, units, 0), true, nil
 }
 
-// inPieces reports whether a plan denies n units that it has: a marker's are in several buckets, of
-// which one pays a request.
+// inPieces reports whether a plan denies n units although it has them: a marker keeps them in
+// several buckets, one of which pays a request.
 func inPieces(n int64, denied *algo.Decision) bool { return !denied.Allowed && denied.Remaining >= n }
 
-// lacks is what credits have to pay of n units that a plan denied: all if the plan has them in pieces.
+// lacks returns how many of n denied units credits must pay: all if the plan has them in pieces.
 func lacks(n int64, denied *algo.Decision) int64 {
 	if inPieces(n, denied) {
 		return n
@@ -184,7 +182,7 @@ func lacks(n int64, denied *algo.Decision) int64 {
 	return n - max(denied.Remaining, 0)
 }
 
-// pay charges at most n units to credits, all that they have.
+// pay charges credits all that they have, at most n units.
 func (c *call) pay(n int64) (lease algo.Lease, paid int64, err error) {
 	for range attempts {
 		if n <= 0 {
@@ -219,7 +217,6 @@ func (f *first) Peek(ctx context.Context, key string, n int64) (algo.Decision, e
 	return d, err
 }
 
-// sum adds two non-negative numbers.
 func sum(a, b int64) int64 {
 	if s := a + b; s >= a {
 		return s

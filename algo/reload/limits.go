@@ -14,18 +14,18 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// Config has the parts of a set of limits that differ between programs. The zero value keeps limits
-// in this process, reads JSON and logs to slog.Default.
+// Config configures a set of limits. The zero value keeps limits in this process, reads JSON and
+// logs to slog.Default.
 type Config struct {
-	// New makes the limiter of a limit that is not there yet; [algo.Spec.New] by default. The
-	// algorithm of spec is filled in. On Redis it is part of the name:
+	// New makes the limiter of a new limit; [algo.Spec.New] by default. The algorithm of spec is
+	// filled in. On Redis make it part of the name:
 	//
 	//	func(name string, spec algo.Spec) (algo.Limiter, error) {
 	//		return store.Limiter(name+"."+spec.Algorithm, spec)
 	//	}
 	//
-	// Of the limiters in the result (see [algo.Walk]) one has SetSpec. Limiters with Close are kept
-	// for the case that a later configuration names them again, and are not closed.
+	// Of the limiters in the result (see [algo.Walk]) one has SetSpec. Limiters with Close stay open,
+	// in case a later configuration names them again.
 	New func(name string, spec algo.Spec) (algo.Limiter, error)
 	// Decode reads the limits of a file; JSON by default.
 	Decode func(data []byte) (map[string]algo.Spec, error)
@@ -33,7 +33,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Limits is a set of limits by name. It is safe for concurrent use.
+// Limits holds limits by name. It is safe for concurrent use.
 type Limits struct {
 	config Config
 
@@ -49,10 +49,10 @@ type entry struct {
 	limiter algo.Limiter
 }
 
-// Changes counts what a change of the configuration did.
+// Changes reports the effect of a configuration's change.
 type Changes struct {
 	Kept, Adjusted, Added, Removed int
-	// Replaced names the limits that could not be adjusted: a new limiter has taken the place.
+	// Replaced names the limits that could not be adjusted, whose limiters are new.
 	Replaced []string
 	// Changed has each limit that was adjusted or replaced, before and after: "login: 5/s -> 5/min".
 	Changed []string
@@ -74,8 +74,8 @@ func New(c Config) *Limits {
 	return l
 }
 
-// Limiter returns the limiter of a limit. It follows the changes of the configuration, in
-// which the limit is required from now on. The error names a limit that does not exist.
+// Limiter returns the limiter of name. It follows changes of the configuration, which must contain
+// name from now on. The error names a limit that does not exist.
 func (l *Limits) Limiter(name string) (algo.Limiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,7 +86,7 @@ func (l *Limits) Limiter(name string) (algo.Limiter, error) {
 	return &following{l, name}, nil
 }
 
-// following is the limiter in force under a name.
+// following forwards to the limiter in force under a name.
 type following struct {
 	limits *Limits
 	name   string
@@ -108,7 +108,7 @@ func (f *following) Unwrap() []algo.Limiter { return []algo.Limiter{f.limiter()}
 // About describes the limit in force.
 func (f *following) About() algo.Description { return algo.About(f.limiter()) }
 
-// step is what becomes of one limit.
+// step is the change of one limit.
 type step struct {
 	name  string
 	entry *entry
@@ -124,9 +124,9 @@ type change struct {
 
 func (c *change) adjusts() bool { return c != nil && !c.made && c.was != c.spec }
 
-// Apply puts specs in force: all of them, or after an error none. use may be nil: it gets the
-// limiters by name before anything changes, and its error is that of Apply. A limit that stays
-// is the same limiter. A limiter that is not named any more still decides where it is held.
+// Apply puts specs in force: all of them, or after an error none. use, which may be nil, gets the
+// limiters by name before any change; Apply returns its error. A limit that stays keeps its
+// limiter. A limiter that is no longer named still decides for its holders.
 func (l *Limits) Apply(specs map[string]algo.Spec, use func(map[string]algo.Limiter) error) (Changes, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,7 +155,7 @@ func (l *Limits) Apply(specs map[string]algo.Spec, use func(map[string]algo.Limi
 	return done, nil
 }
 
-// discard closes limiters that were made.
+// discard closes new limiters.
 func discard(steps []step) {
 	for _, s := range steps {
 		if s.change == nil || !s.made {
@@ -167,7 +167,7 @@ func discard(steps []step) {
 	}
 }
 
-// undo gives limiters back the limits that they had.
+// undo restores the previous limits.
 func undo(steps []step) {
 	for _, s := range steps {
 		if s.adjusts() {
@@ -195,7 +195,7 @@ func (l *Limits) plan(specs map[string]algo.Spec, done *Changes) (steps []step, 
 	return steps, err
 }
 
-// planOne decides between the limiter that is there and a new one.
+// planOne reuses the limiter of a name or makes a new one.
 func (l *Limits) planOne(name string, given algo.Spec, done *Changes) (step, error) {
 	was := (*l.now.Load())[name]
 	if was != nil && was.given == given { // checking all limits again takes a hundred times as long
@@ -229,7 +229,7 @@ func (l *Limits) planOne(name string, given algo.Spec, done *Changes) (step, err
 	return step{name, &entry{given, spec, made}, &change{given, spec, spec, true}}, err
 }
 
-// adjustable reports whether a limiter can change from one limit to another in use.
+// adjustable reports whether a limiter can change from was to next while in use.
 func adjustable(was, next algo.Spec) bool {
 	if was == next {
 		return true
@@ -238,7 +238,7 @@ func adjustable(was, next algo.Spec) bool {
 	return err == nil && trial.SetSpec(next) == nil
 }
 
-// install makes the steps those in force.
+// install puts the steps in force.
 func (l *Limits) install(steps []step, done *Changes) {
 	next := make(map[string]*entry, len(steps))
 	for _, s := range steps {
@@ -261,7 +261,7 @@ func (l *Limits) install(steps []step, done *Changes) {
 	l.now.Store(&next)
 }
 
-// closer is what has Close in l, nil if nothing has.
+// closer returns the limiter in l that has Close, nil without one.
 func closer(l algo.Limiter) io.Closer {
 	for one := range algo.Walk(l) {
 		if c, ok := one.(io.Closer); ok {

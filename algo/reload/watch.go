@@ -13,11 +13,10 @@ import (
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
-// every is how often Open looks at its file.
 const every = 2 * time.Second
 
-// Open returns the limits of a file, and follows the file until ctx ends. The error is that of
-// reading the file, or names the limits that are wrong.
+// Open returns the limits of a file and follows the file until ctx ends. The error is the one of
+// reading the file, or names the wrong limits.
 func Open(ctx context.Context, path string, c Config) (*Limits, error) {
 	l := New(c)
 	data, err := os.ReadFile(path)
@@ -53,8 +52,8 @@ func (l *Limits) load(data []byte) (Changes, error) {
 	return l.Apply(specs, nil)
 }
 
-// decoder reads JSON. A limit whose text is the one of the reading before is not parsed again, which
-// takes most of the time of a large file.
+// decoder reads JSON. It does not parse unchanged limits again, which would take most of the time
+// for a large file.
 func decoder() func(data []byte) (map[string]algo.Spec, error) {
 	type limit struct {
 		text string
@@ -92,8 +91,8 @@ type Status struct {
 	FailedAt time.Time `json:"failed_at,omitzero"`
 }
 
-// Watcher puts a file in force again whenever its contents change. It reads them each time: the
-// time of a file says nothing when it is replaced through a symbolic link, as orchestrators do.
+// Watcher puts a file in force again whenever its contents change. It reads them each time, because
+// orchestrators replace files through symbolic links, which hides the time of the change.
 type Watcher struct {
 	look, load func() (string, error)
 	log        *slog.Logger
@@ -103,14 +102,14 @@ type Watcher struct {
 	seen   string // fingerprint of the contents that were tried last
 }
 
-// NewWatcher watches a file whose contents with the fingerprint seen are in force. look returns
-// the fingerprint of the contents on disk. load puts them in force as a whole or not at all, and
-// returns the fingerprint of what it read, or "" for that of look.
+// NewWatcher watches a file whose contents with the fingerprint seen are in force. look returns the
+// fingerprint of the contents on disk. load puts them in force as a whole or not at all, and
+// returns the fingerprint of what it read, or "" for look's.
 func NewWatcher(file, seen string, log *slog.Logger, look, load func() (string, error)) *Watcher {
 	return &Watcher{look: look, load: load, log: log, seen: seen, status: Status{File: file, LoadedAt: time.Now()}}
 }
 
-// Run looks at the file in each interval, and with force whenever now receives, until ctx ends.
+// Run looks at the file every interval, and with force whenever now receives, until ctx ends.
 func (w *Watcher) Run(ctx context.Context, interval time.Duration, now <-chan os.Signal) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -126,8 +125,8 @@ func (w *Watcher) Run(ctx context.Context, interval time.Duration, now <-chan os
 	}
 }
 
-// Look loads contents that are new, or any with force. Contents that cannot be loaded change
-// nothing: they are logged, once for each version, and kept in the [Status].
+// Look loads new contents, or any with force. Contents that fail to load change nothing: Look logs
+// them, once for each version, and keeps the error in the [Status].
 func (w *Watcher) Look(force bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,7 +153,7 @@ func (w *Watcher) Look(force bool) {
 	w.status.Reloads++
 }
 
-// Status is the state of the file.
+// Status returns the state of the file.
 func (w *Watcher) Status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()

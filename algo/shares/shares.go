@@ -1,4 +1,4 @@
-// Package shares divides one rate limit between children, each with a floor that is its own.
+// Package shares divides one rate limit between children, each with a guaranteed floor.
 package shares
 
 import (
@@ -13,8 +13,8 @@ import (
 )
 
 // Shares divides one token bucket for each key between children, such as the limit of an organization
-// between its teams: a child with a floor always has that part of the rate, and the rate that children
-// leave idle is lent to the others.
+// between its teams: a child with a floor always has that part of the rate, and others borrow what it
+// leaves idle.
 //
 //	teams, err := shares.New(algo.PerMinute(100_000), map[string]int64{"search": 50_000, "batch": 20_000})
 //	lease, err := teams.Child("search").Acquire(ctx, organization, 1200)
@@ -25,14 +25,14 @@ import (
 // Bounds, for each key:
 //
 //   - All children together: at most Burst + rate*w units in any window of length w.
-//   - A floor: a child whose requests fit a bucket of that rate, with the depth below, is never denied.
-//     A child that has spent more has its floor back as soon as it stops, at that rate.
-//   - Loans: nothing of the rate is lost while the common bucket is not full. A child that was busy
-//     keeps at most a second of its floor before the rest is lent.
+//   - A floor: a child whose requests fit a bucket of that rate, with the depth below, is never denied. A
+//     child that has spent more regains its floor, at that rate, as soon as it stops.
+//   - Loans: no part of the rate is lost while the common bucket is not full. A child saves at most a
+//     second of its floor before the rest is lent.
 //
-// Of the burst, half is for floors in proportion to the rate, but at least a unit for each child with a
-// floor, and at most a second of it; the common bucket has the rest. Limit is a child's depth and the
-// common one. RetryAfter is exact if nothing else is charged meanwhile.
+// Half of the burst is for floors in proportion to the rate, but at least a unit for each child with a
+// floor, and at most a second of it; the common bucket has the rest. Limit is the depth of the child's
+// and the common bucket. RetryAfter is exact if nothing else is charged meanwhile.
 //
 // A cancellation, or a settlement to less, refunds the common part first, minus all that can have
 // refilled since. Units that a settlement charges beyond the request are debt of the common bucket.
@@ -82,9 +82,9 @@ func New(r algo.Rate, floors map[string]int64, opts ...algo.Option) (*Shares, er
 	return all, nil
 }
 
-// Child returns the limiter of a child. The key selects the limit that the children share;
-// Reset and Stats concern all of them. The limit cannot be changed. A name without a floor
-// has a floor of 0: it gets only loans.
+// Child returns the limiter of a child. The key selects the limit that the children share; Reset
+// and Stats affect all of them. The limit cannot be changed. A name without a floor gets only
+// loans.
 func (s *Shares) Child(name string) *algo.RateLimiter {
 	if c, ok := s.children[name]; ok {
 		return c

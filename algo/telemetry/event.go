@@ -7,16 +7,15 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// Observer is called once for each decision, in the goroutine of the request,
-// before the handler runs, and by many goroutines at once. It must not block. A
-// panic of an observer is handled like a panic of the handler, and the lease is
-// released.
+// Observer is called once for each decision, in the goroutine of the request, before the handler
+// runs, and by many goroutines at once. It must not block. An observer's panic is handled like the
+// handler's, and the lease is released.
 type Observer func(Event)
 
 // Event describes one decision.
 type Event struct {
-	// Context is the context of the request, with its span. It is nil in events that
-	// a program has made itself.
+	// Context is the context of the request, with its span. It is nil in events that the program makes
+	// itself.
 	Context context.Context
 	// At is the time of the decision. Observers need not read the clock.
 	At time.Time
@@ -48,10 +47,10 @@ type Event struct {
 	Status int
 	// Cost is the requested number of units.
 	Cost int64
-	// KeyHash distinguishes keys without naming them, see keyfunc.Hash. Of requests without the
-	// identity that the limit counts by it is keyfunc.Hash("~missing"). It is 0 if the key function failed.
+	// KeyHash distinguishes keys without naming them, see keyfunc.Hash. It is keyfunc.Hash("~missing") for
+	// requests without the identity that the limit counts, 0 if the key function failed.
 	KeyHash uint64
-	// Sent is the information about this limit in the response.
+	// Sent is this limit's information in the response.
 	Sent Sent
 	// Err is the reason why no decision was possible or the request was
 	// abandoned; keyfunc.ErrNoKey if it was denied for a missing key, and

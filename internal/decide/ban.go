@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// MaxDenials is the most denials that are counted for a ban, and MaxBan the longest ban: a
-// word of a table has room for them.
+// MaxDenials and MaxBan bound the denials that cause a ban and its length: a word of a table has
+// room for them.
 const (
 	MaxDenials = 1<<20 - 1
 	MaxBan     = 90 * Day
 )
 
-// CheckBan checks a ban after denials denials within a period, for first and at most longest.
+// CheckBan checks a ban after denials in a period, first to longest long.
 func CheckBan(denials int64, period, first, longest time.Duration) error {
 	switch {
 	case denials < 1 || denials > MaxDenials:

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Unbounded means no bound of a wait or of a queue.
+// Unbounded is no bound of a wait or of a queue.
 const Unbounded = math.MaxInt64
 
-// NewPacer makes a bucket of slack + 1 units with a queue of at most queue
-// units that wait at most wait each.
+// NewPacer makes a bucket of slack + 1 units with a queue of at most queue units, each with a wait
+// of at most wait.
 func NewPacer(r Rate, slack, queue int64, wait time.Duration) (*GCRA, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -80,14 +80,13 @@ func NewStrict(r Rate, burst int64) (*GCRA, error) {
 	if r.Period > MaxSpan-r.step {
 		return nil, fmt.Errorf("rate: period is %v, want less than %v", r.Period, MaxSpan)
 	}
-	// A step more than the period, so that floor(period/T) < n-burst+1.
+	// One step more than the period, so that floor(period/T) < n-burst+1.
 	return NewGCRA(Rate{n - burst + 1, r.Period + r.step, r.Resolution}, burst, 0)
 }
 
-// NewSmoothBursty makes the bucket of Guava's SmoothBursty: a charge waits for
-// earlier debt only, at most wait. An idle bucket saves burst permits, or as
-// many as another rate yields in the time for which burst permits last at
-// burstAt.
+// NewSmoothBursty makes the bucket of Guava's SmoothBursty: a charge waits for earlier debt only,
+// at most wait. An idle bucket saves burst permits at the rate burstAt; at another rate, as many as
+// it yields in the same time.
 func NewSmoothBursty(r Rate, burst int64, burstAt Rate, wait time.Duration) (*GCRA, error) {
 	if err := errors.Join(r.Validate(), burstAt.Validate()); err != nil {
 		return nil, err

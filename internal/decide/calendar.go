@@ -53,7 +53,7 @@ func NewCalendar(period time.Duration, zone string, start int64) (*Calendar, err
 		c.start += 3 // day 4 since 1970 was a Monday
 	}
 	var err error
-	if zone == "" || zone == "Local" { // which time.LoadLocation accepts
+	if zone == "" || zone == "Local" { // time.LoadLocation accepts these
 		err = fmt.Errorf("unknown time zone %s", zone)
 	} else {
 		c.zone, err = time.LoadLocation(zone)
@@ -64,7 +64,7 @@ func NewCalendar(period time.Duration, zone string, start int64) (*Calendar, err
 	return c, nil
 }
 
-// equal reports whether both divide time alike.
+// equal reports whether c and d divide time equally.
 func (c *Calendar) equal(d *Calendar) bool {
 	return c == d || c != nil && d != nil && c.days == d.days && c.months == d.months &&
 		c.start == d.start && c.zone.String() == d.zone.String()
@@ -81,8 +81,7 @@ func (c *Calendar) Period(t time.Time) (begin, end time.Time) {
 	return begin, end
 }
 
-// index is the number of the period that holds the date that the clocks of the
-// zone show at t.
+// index returns the number of the period that holds the zone's date at t.
 func (c *Calendar) index(t time.Time) int {
 	y, m, d := t.In(c.zone).Date()
 	date := time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
@@ -96,7 +95,7 @@ func (c *Calendar) index(t time.Time) int {
 	return i
 }
 
-// date is midnight UTC of the first date of period i.
+// date returns midnight UTC of the first date of period i.
 func (c *Calendar) date(i int) time.Time {
 	if c.months == 0 {
 		return time.Unix(int64(i*c.days+c.start)*86400, 0).UTC()
@@ -106,15 +105,15 @@ func (c *Calendar) date(i int) time.Time {
 	return time.Date(0, m, min(c.start, last), 0, 0, 0, 0, time.UTC)
 }
 
-// begin is the first instant at which the clocks of the zone show the first date
-// of period i, or a later one.
+// begin returns the first instant at which the zone's clocks show the first date of period i, or a
+// later one.
 func (c *Calendar) begin(i int) time.Time {
 	date := c.date(i)
 	t := date.Add(-26 * time.Hour).In(c.zone) // before that date everywhere
 	for {
 		_, offset := t.Zone()
 		_, until := t.ZoneBounds()
-		if !until.IsZero() && !until.After(t) { // as Go 1.26 says of 31 December 2040
+		if !until.IsZero() && !until.After(t) { // Go 1.26 returns such a bound for 31 December 2040
 			until = t.Add(time.Hour)
 		}
 		midnight := date.Add(-time.Duration(offset) * time.Second)

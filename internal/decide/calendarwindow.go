@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// NewCalendarWindow makes a fixed window of r.Count units in each period of c. The
-// instant 0 of its clock is zero. The bound of the count leaves room for the debt:
-// no period is shorter than half of r.Period.
+// NewCalendarWindow makes a fixed window of r.Count units in each period of c. Its clock starts at
+// zero. No period is shorter than half of r.Period, so the bound of the count leaves room for debt.
 func NewCalendarWindow(r Rate, c *Calendar, zero time.Time) (*FixedWindow, error) {
 	f, err := NewFixedWindow(r, 0, false)
 	if err != nil {
@@ -37,7 +36,7 @@ type periods struct {
 	latest atomic.Pointer[frame]
 }
 
-// frame is a window, and the length of the one after it.
+// frame is a window and the length of the next one.
 type frame struct{ begin, end, by int64 }
 
 // frame returns the window that holds now. It computes a window only if now is
@@ -54,7 +53,7 @@ func (p *periods) frame(now int64) frame {
 	return l
 }
 
-// at is the time of an instant, which is since zero.
+// at returns the time of an instant.
 func (p *periods) at(now int64) time.Time { return p.zero.Add(p.since(now)) }
 
 func (p *periods) since(now int64) time.Duration { return time.Duration(now>>p.shift) * p.step }

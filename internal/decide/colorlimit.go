@@ -1,7 +1,7 @@
 package decide
 
-// ColorLimit admits units that a [ThreeColor] marks Pass or greener, as Green
-// ones that came in. With Red it admits everything. A denial charges nothing.
+// ColorLimit admits units that come in Green and that a [ThreeColor] marks Pass or greener. With
+// Red it admits everything. A denial charges nothing.
 type ColorLimit struct {
 	*ThreeColor
 	Pass Color
@@ -40,8 +40,7 @@ func (c *ColorLimit) Admit(s *ColorState, now, n int64) (*ColorState, bool) {
 	return s, out <= c.Pass || n == 0
 }
 
-// answer says when n units fit. Spans count from now, which may be before
-// s.last.
+// answer states when n units fit. Spans count from now, which may be before s.last.
 func (c *ColorLimit) answer(s *ColorState, n int64, allowed bool, now int64) Answer {
 	if allowed {
 		return Answer{Allowed: true}
@@ -80,15 +79,15 @@ func (c *ColorLimit) longer(committed, excess int64) int64 {
 	return max(committed, excess)
 }
 
-// Limit is the most single units that pass at once.
+// Limit returns the most single units that pass at once.
 func (c *ColorLimit) Limit() int64 { return c.remaining(ColorState{}) }
 
-// FillTime is how long empty buckets take until Limit units pass, in ticks.
+// FillTime returns the ticks after which Limit units pass empty buckets.
 func (c *ColorLimit) FillTime() int64 {
 	return c.ticks(c.longer(c.untilFull(ColorState{committed: c.committed.parts, excess: c.excess.parts})))
 }
 
-// remaining is how many single units would pass now.
+// remaining returns how many single units would pass now.
 func (c *ColorLimit) remaining(s ColorState) int64 {
 	committed, excess := c.committed.tokens(s.committed), c.excess.tokens(s.excess)
 	switch {
@@ -102,7 +101,7 @@ func (c *ColorLimit) remaining(s ColorState) int64 {
 	return committed + excess
 }
 
-// untilPass is how long it takes until n units at once pass.
+// untilPass returns the time until n units pass at once.
 func (c *ColorLimit) untilPass(s ColorState, n int64) int64 {
 	committed, excess := c.until(s, n)
 	switch {
@@ -116,7 +115,7 @@ func (c *ColorLimit) untilPass(s ColorState, n int64) int64 {
 	return min(committed, excess)
 }
 
-// untilNext is how long it takes until one unit more than remaining passes.
+// untilNext returns the time until one unit more than remaining passes.
 func (c *ColorLimit) untilNext(s ColorState) int64 {
 	if c.plan == peaking || c.Pass == Green {
 		return c.untilPass(s, c.remaining(s)+1)
@@ -131,14 +130,13 @@ func (c *ColorLimit) Charge(s *ColorState, _, n, _ int64) Charge {
 	return Charge{N: n, At: s.last, A: int64(s.color), B: n}
 }
 
-// MaxRefund is 0: a refund depends only on the refill since its own charge.
+// MaxRefund returns 0: a refund depends only on the refill since its own charge.
 func (c *ColorLimit) MaxRefund(Charge, int64) int64 { return 0 }
 
-// Refund gives n units of ch back to the charged buckets, at most the charge's
-// remaining weight: its cost minus the refill since. No order of refunds creates
-// units; the refund is smaller than possible if the debt before the charge was
-// large. The second result is in parts. The reading now must be taken under the
-// lock.
+// Refund gives n units of ch back to the charged buckets, at most the charge's remaining weight:
+// its cost minus the refill since. No order of refunds creates units; a large debt before the
+// charge makes the refund smaller than possible. The second result is in parts. now must be read
+// under the lock.
 func (c *ColorLimit) Refund(s *ColorState, ch Charge, now, n, _ int64) (*ColorState, int64) {
 	*s = c.refill(*s, now>>c.shift)
 	out, first, elapsed := Color(ch.A), ch.B, max(s.last-ch.At, 0)
@@ -157,9 +155,9 @@ func (c *ColorLimit) Refund(s *ColorState, ch Charge, now, n, _ int64) (*ColorSt
 	return s, given
 }
 
-// ForceCharge charges n units more, for which a bucket goes into debt by at most its
-// size: units that ch has given back to the buckets that it took from, and units beyond
-// its first cost, which are not refunded, as [ColorLimit.beyond] divides them.
+// ForceCharge charges n units more, for which a bucket goes into debt by at most its size: units
+// that ch has given back go to their buckets, units beyond its first cost, which are not refunded,
+// are divided by [ColorLimit.beyond].
 func (c *ColorLimit) ForceCharge(s *ColorState, ch Charge, now, n int64) (*ColorState, bool) {
 	*s = c.refill(*s, now>>c.shift)
 	was := *s
@@ -171,7 +169,7 @@ func (c *ColorLimit) ForceCharge(s *ColorState, ch Charge, now, n int64) (*Color
 	return s, c.committed.cut(was.committed, s.committed, committed) || c.excess.cut(was.excess, s.excess, excess)
 }
 
-// taken divides n units of a color between the buckets.
+// taken divides n units of color out between the buckets.
 func (c *ColorLimit) taken(out Color, n int64) (committed, excess int64) {
 	if out == Green {
 		committed = n
@@ -182,9 +180,9 @@ func (c *ColorLimit) taken(out Color, n int64) (committed, excess int64) {
 	return committed, excess
 }
 
-// beyond divides n units beyond a first cost that was charged as out. Where either of two
-// buckets admits, green units empty both before the committed one goes into debt: a unit
-// that is left would admit the next request.
+// beyond divides n units beyond a first cost that was charged as out. If either bucket admits,
+// green units empty both before the committed one goes into debt: a remaining unit would admit the
+// next request.
 func (c *ColorLimit) beyond(s ColorState, out Color, n int64) (committed, excess int64) {
 	switch {
 	case c.plan == peaking || c.Pass != Yellow || out != Green:
@@ -202,7 +200,7 @@ func (c *ColorLimit) Reset(s *ColorState, now int64) *ColorState {
 	return s
 }
 
-// Plausible is true: the parameters of a marker do not change.
+// Plausible returns true: the parameters of a marker do not change.
 func (c *ColorLimit) Plausible(*ColorState, int64) bool { return true }
 
 // Clamp changes nothing.

@@ -24,20 +24,20 @@ func (s *Counters) Inherit(from *Counters) {
 	s.more = more
 }
 
-// Spent is how many units s has counted; some may have expired.
+// Spent returns the counted units; some may have expired.
 func (s *Counters) Spent() int64 { return s.two[0] + s.two[1] }
 
-// grid is where cells begin.
+// grid places the cells.
 type grid struct {
 	cell       divisor // the width
 	origin     int64   // where cell 0 begins
 	generation int64   // grows with each change of the width
 }
 
-// number is the number of the cell that holds now.
+// number returns the number of the cell that holds now.
 func (g *grid) number(now int64) int64 { return g.cell.quo(max(now-g.origin, 0)) }
 
-// begin is the first instant of cell i.
+// begin returns the first instant of cell i.
 func (g *grid) begin(i int64) int64 { return i*g.cell.by + g.origin }
 
 // succeed makes g the grid that replaces old.
@@ -48,9 +48,9 @@ func (g *grid) succeed(old *grid) {
 	}
 }
 
-// latest is the beginning of the newest cell: a clock has read so late a time.
-// It stays when all that was counted is given back, because the cells that had
-// passed by then are forgotten, and would be missing at an earlier instant.
+// latest returns the beginning of the newest cell, which a clock has reached. It stays when all
+// units are given back: cells that had passed by then are forgotten, and would be missing at an
+// earlier instant.
 func (g *grid) latest(s *Counters) int64 { return g.begin(s.newest) }
 
 func (g *grid) together(a, b int64) bool { return g.number(a) == g.number(b) }
@@ -58,14 +58,14 @@ func (g *grid) together(a, b int64) bool { return g.number(a) == g.number(b) }
 // current reports whether s was counted in these cells, or never used.
 func (g *grid) current(s *Counters) bool { return s.generation == g.generation || s.width == 0 }
 
-// counting is the part of a sliding window that its way to count does not change.
+// counting is what sliding windows of any cells have in common.
 type counting struct {
 	quota int64
 	grid
-	window slidingWindow[Counters] // that this is a part of
+	window slidingWindow[Counters] // that contains this
 }
 
-// Limit is the quota.
+// Limit returns the quota.
 func (c *counting) Limit() int64 { return c.quota }
 
 // Answer charges n units if they fit.
@@ -89,7 +89,7 @@ func (c *counting) Charge(s *Counters, now, n, _ int64) Charge {
 	return Charge{N: n, At: max(now, c.latest(s)), A: n, B: c.generation}
 }
 
-// MaxRefund is 0: charges do not move.
+// MaxRefund returns 0: charges do not move.
 func (c *counting) MaxRefund(Charge, int64) int64 { return 0 }
 
 // Refund gives n units of a charge back, as far as their cell still holds them. The
@@ -118,5 +118,5 @@ func (c *counting) Reset(s *Counters, _ int64) *Counters {
 	return s
 }
 
-// Expiry is the instant from which s says no more than the zero state.
+// Expiry returns the instant from which s is equivalent to the zero state.
 func (c *counting) Expiry(s *Counters, now int64) int64 { return expirySliding(c.window, s, now) }

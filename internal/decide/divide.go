@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// divisor divides by a number that is constant but known only at run time. It
-// multiplies by the inverse: BenchmarkGCRA shows the price of a division.
+// divisor divides by a run-time constant. It multiplies by the inverse: BenchmarkGCRA shows the
+// price of a division.
 type divisor struct {
 	by      int64
 	inverse uint64 // 2^64 / by
@@ -14,7 +14,7 @@ type divisor struct {
 
 func newDivisor(by int64) divisor { return divisor{by, math.MaxUint64 / uint64(by)} }
 
-// quo is x / d for x >= 0. The estimate is at most one too low.
+// quo returns x / d for x >= 0. The first estimate is at most one too low.
 func (d divisor) quo(x int64) int64 {
 	hi, _ := bits.Mul64(uint64(x), d.inverse)
 	q := int64(hi)
@@ -24,15 +24,14 @@ func (d divisor) quo(x int64) int64 {
 	return q
 }
 
-// ratio is floor(x * part / whole) without overflow, for 0 <= part <= whole,
-// 0 < whole.
+// ratio returns floor(x * part / whole) without overflow, for 0 <= part <= whole, 0 < whole.
 func ratio(x, part, whole int64) int64 {
 	hi, lo := bits.Mul64(uint64(x), uint64(part))
 	q, _ := bits.Div64(hi, lo, uint64(whole))
 	return int64(q)
 }
 
-// ratioUp is ceil(x * part / whole), as ratio.
+// ratioUp returns ceil(x * part / whole), as ratio.
 func ratioUp(x, part, whole int64) int64 {
 	hi, lo := bits.Mul64(uint64(x), uint64(part))
 	lo, carry := bits.Add64(lo, uint64(whole-1), 0)
@@ -40,7 +39,6 @@ func ratioUp(x, part, whole int64) int64 {
 	return int64(q)
 }
 
-// addSaturated adds two non-negative numbers.
 func addSaturated(a, b int64) int64 {
 	if s := a + b; s >= a {
 		return s

@@ -1,18 +1,18 @@
 package decide
 
-// Escrow is a limit that several regions share. A region spends units that it has leased of
-// the shared limit, where they are charged at once, and, as long as it holds none, units in
-// advance, which the next lease covers. Its decisions never wait for the shared limit.
+// Escrow is a limit that several regions share. A region spends units that it has leased from the
+// shared limit, which charges them at once. While it holds none it spends in advance, and the next
+// lease covers that. Its decisions never wait for the shared limit.
 //
-// Units move and are not copied: of the units that a region admits all but Advance are
-// charged before, and of those that are charged at most Hold are left to be spent. So n
-// regions together admit in any window at most n * (Advance + Hold) units more than the
-// shared limit. After O'Neil, The escrow transactional method, ACM TODS 11(4), 1986.
+// Units move and are not copied: all but Advance of the units that a region admits are charged
+// before, and at most Hold charged units are unspent. So n regions together admit in any window at
+// most n * (Advance + Hold) units more than the shared limit. After O'Neil, The escrow
+// transactional method, ACM TODS 11(4), 1986.
 type Escrow struct {
 	Advance int64 // units that a region may be in debt
 	Hold    int64 // units that a region may hold
-	// Memory is how long units are held, and how long a debt is remembered that the shared
-	// limit does not take: a region that is cut off goes on with Advance units in each.
+	// Memory is how long a region holds units, and remembers a debt that the shared limit does not
+	// take: a disconnected region continues with Advance units per Memory.
 	Memory int64
 	// Patience is how long the region waits for the result of a lease.
 	Patience int64
@@ -24,22 +24,21 @@ const (
 	escrowMaxWait = 10_000_000
 )
 
-// EscrowState is a key in a region, in microseconds of the region's clock. The zero state is
-// a key that was never seen.
+// EscrowState is a key in a region, in microseconds of the region's clock. The zero state is an
+// unused key.
 type EscrowState struct {
 	Balance int64 // units held, or below 0 in debt
 	Ends    int64 // when the balance is void
 	Since   int64 // begin of the slot
-	Asked   int64 // units asked for in the slot, except by those that change nothing
-	Demand  int64 // and in the slot before
+	Asked   int64 // units requested in the slot, without requests that change nothing
+	Demand  int64 // the same for the slot before
 	Trip    int64 // how long a lease takes
-	Leased  int64 // a lease is under way until then, which is its name
-	Coming  int64 // of so many units
-	Next    int64 // none begins before
+	Leased  int64 // deadline, and name, of the lease under way
+	Coming  int64 // units of that lease
+	Next    int64 // earliest begin of the next lease
 }
 
-// Aged forgets entries that have no effect any more, and those that a clock that stepped back cannot have
-// written.
+// Aged clears entries that have expired, and those that only a clock that stepped back can have left.
 func (e *Escrow) Aged(s EscrowState, now int64) EscrowState {
 	if s.Ends <= now {
 		s.Balance, s.Ends = 0, 0
@@ -57,7 +56,7 @@ func (e *Escrow) Aged(s EscrowState, now int64) EscrowState {
 	return s
 }
 
-// count begins a new slot if it is time.
+// count begins a new slot once the current one is over.
 func (s *EscrowState) count(now int64) {
 	age := now - s.Since
 	if age >= 0 && age < escrowSlot {
@@ -70,9 +69,9 @@ func (s *EscrowState) count(now int64) {
 	s.Since, s.Asked = now, 0
 }
 
-// Acquire decides about n units. want is how many units the caller has to lease, in the
-// background, and report to [Escrow.Lease] under the name next.Leased; 0 for all but one
-// caller. A denial changes only the state of the lease.
+// Acquire decides on n units. The caller must lease want units in the background and report them to
+// [Escrow.Lease] under the name next.Leased; want is 0 for all but one caller. A denial changes
+// only the state of the lease.
 func (e *Escrow) Acquire(s EscrowState, now, n int64) (next EscrowState, admitted bool, want int64) {
 	s = e.Aged(s, now)
 	if n == 0 {
@@ -97,9 +96,8 @@ func (e *Escrow) Acquire(s EscrowState, now, n int64) (next EscrowState, admitte
 	return s, admitted, max(want, 0)
 }
 
-// target is the balance that a lease should lead to: the units asked for during three leases,
-// once it has fallen to half of that, and at least the units that were denied. Without a need it is
-// not above the balance.
+// target returns the balance that a lease aims at: the demand of three leases, once the balance has
+// fallen to half of that, and at least the denied units. Without need it is at most the balance.
 func (e *Escrow) target(s EscrowState, n int64, admitted bool) int64 {
 	low := max(s.Demand, s.Asked) * s.Trip / escrowSlot * 3 / 2
 	switch {
@@ -111,9 +109,9 @@ func (e *Escrow) target(s EscrowState, n int64, admitted bool) int64 {
 	return 0
 }
 
-// Lease adds the units that the lease of that name brought, after trip. The next one begins
-// after wait. reached is whether the shared limit answered. A lease that comes too late
-// changes nothing: its units are lost.
+// Lease adds the units that the named lease brought after trip; the next one begins after wait.
+// reached tells whether the shared limit answered. A late lease changes nothing: its units are
+// lost.
 func (e *Escrow) Lease(s EscrowState, now, name, units, trip, wait int64, reached bool) EscrowState {
 	s = e.Aged(s, now)
 	if s.Leased != name || name == 0 {
@@ -130,8 +128,8 @@ func (e *Escrow) Lease(s EscrowState, now, name, units, trip, wait int64, reache
 	return s
 }
 
-// Return gives back n units, or charges n more below 0. Units held and under way
-// are at most Hold together.
+// Return gives back n units or, for n below 0, charges more. Held units and those under way are at
+// most Hold together.
 func (e *Escrow) Return(s EscrowState, now, n int64) EscrowState {
 	s = e.Aged(s, now)
 	was := s.Balance
@@ -147,8 +145,8 @@ func (e *Escrow) Return(s EscrowState, now, n int64) EscrowState {
 
 const maxEscrowDebt = 1 << 40
 
-// RetryAfter is the time until a denied caller should ask again: after the lease that is
-// under way, or the next one. s is the result of Acquire.
+// RetryAfter returns when a denied caller should retry: after the lease under way, or the next one.
+// s is the result of Acquire.
 func (e *Escrow) RetryAfter(s EscrowState, now int64) int64 {
 	if s.Leased > 0 {
 		return s.Trip
@@ -156,7 +154,7 @@ func (e *Escrow) RetryAfter(s EscrowState, now int64) int64 {
 	return max(s.Next-now, 0) + s.Trip
 }
 
-// Expiry is when the state has no effect any more.
+// Expiry returns when the state has no effect any more.
 func (s *EscrowState) Expiry() int64 {
 	end := max(s.Since+2*escrowSlot, s.Leased, s.Next)
 	if s.Balance != 0 {

@@ -2,25 +2,22 @@ package decide
 
 import "math/bits"
 
-// FixedWindow admits a quota in each of consecutive windows. The state is one
-// word: the end of the window, plus one step for each unit. No window holds
-// more units than steps, so the sum stays within the next window. A word at or
-// before the end of the current window means the same as none, and one in the
-// past can be evicted.
+// FixedWindow admits a quota in each of consecutive windows. The state is one word: the end of the
+// window, plus one step for each unit. No window holds more units than steps, so the sum stays
+// within the next window. A word at or before the end of the current window means the same as none,
+// and one in the past can be evicted.
 //
-// A full window with more debt is the end of the next window plus the rest. So
-// debt carries over by itself, and a late reading of the clock can only
-// under-admit.
+// The word of a full window with debt is the end of the next window plus the rest. So debt carries
+// over by itself, and a late reading of the clock can only under-admit.
 //
-// The bits of a word below a step number the period that it was counted under.
-// So words may be of several periods, and [FixedWindow.Succeed] touches none of
-// them. Where a step is one tick, there are no such bits.
+// The bits of a word below a step number its period. So words may be of several periods, and
+// [FixedWindow.Succeed] touches none of them. With steps of one tick there are no such bits.
 //
-// With spread the windows of a key begin [FixedWindow.Phase] earlier: callers
-// add it to every instant.
+// With spread the windows of a key begin [FixedWindow.Phase] earlier: callers add it to every
+// instant.
 //
-// The windows of a [Calendar] differ in length. A full window in debt is then one
-// that has spent the length of the window after it.
+// The windows of a [Calendar] differ in length. A full window in debt has then spent the length of
+// the next window.
 type FixedWindow struct {
 	quota      int64
 	unit       int64 // ticks of a step
@@ -30,9 +27,9 @@ type FixedWindow struct {
 	full       int64 // most that a window without debt holds: depth, or more under an earlier quota
 	phase      int64 // added to an instant before it is divided, 0 to window-1
 	window     divisor
-	calendar   *periods     // has the windows instead of phase and window, or nil
+	calendar   *periods     // provides the windows in place of phase and window, or nil
 	wall       *wallClock   // moves the windows of the calendar, or nil
-	ahead      int64        // added to an instant, as the phase is: the steps of the wall clock within a window
+	ahead      int64        // added to an instant, like phase: the wall clock's steps within a window
 	generation int64        // the tag of words counted under this period
 	before     *FixedWindow // the limit before the last change of the period, or nil
 }
@@ -52,12 +49,11 @@ func NewFixedWindow(r Rate, reference int64, spread bool) (*FixedWindow, error) 
 	return f, nil
 }
 
-// Limit is the quota.
+// Limit returns the quota.
 func (f *FixedWindow) Limit() int64 { return f.quota }
 
-// Phase is how much earlier the windows of one key begin, by its hash: one of
-// 1024 values, so that the resets of a key disclose no more of its hash. The
-// hash 0 has none.
+// Phase returns how much earlier a key's windows begin, by its hash: one of 1024 values, so that
+// resets disclose no more of the hash. The hash 0 has none.
 func (f *FixedWindow) Phase(hash uint64) int64 {
 	if !f.spread {
 		return 0
@@ -67,13 +63,13 @@ func (f *FixedWindow) Phase(hash uint64) int64 {
 	return int64(hi) &^ (f.unit - 1)
 }
 
-// end is the end of the window that holds now.
+// end returns the end of the window that holds now.
 func (f *FixedWindow) end(now int64) int64 {
 	end, _ := f.ends(now)
 	return end
 }
 
-// ends is the end of the window that holds now, and the length of the next one.
+// ends returns the end of the window that holds now and the length of the next one.
 func (f *FixedWindow) ends(now int64) (end, by int64) {
 	if f.calendar != nil {
 		w := f.calendar.frame(now)
@@ -82,7 +78,7 @@ func (f *FixedWindow) ends(now int64) (end, by int64) {
 	return f.regular(now) + f.window.by, f.window.by
 }
 
-// floor is the last instant up to now at which a window begins.
+// floor returns the last instant up to now at which a window begins.
 func (f *FixedWindow) floor(now int64) int64 {
 	if f.calendar != nil {
 		return f.calendar.frame(now).begin
@@ -90,14 +86,13 @@ func (f *FixedWindow) floor(now int64) int64 {
 	return f.regular(now)
 }
 
-// regular is floor where all windows have one length.
+// regular is floor for windows of one length.
 func (f *FixedWindow) regular(now int64) int64 {
 	x := now + f.phase
 	return now - (x - f.window.quo(x)*f.window.by)
 }
 
-// word is the state of a window that ends at end, and of which spent ticks are
-// spent.
+// word returns the state of a window that ends at end, with spent ticks spent.
 func (f *FixedWindow) word(end, spent int64) int64 {
 	return addSaturated(end, spent)&^(f.unit-1) | f.generation
 }
@@ -124,8 +119,7 @@ func (f *FixedWindow) Peek(word, now, n int64) (Answer, Quota) {
 	return f.answer(now, end, by, spent, n, over), f.quotaOf(now, end, by, spent)
 }
 
-// answer turns the overshoot of a charge into an Answer. spent is the units spent
-// before.
+// answer turns the overshoot of a charge into an Answer; spent are the units spent before.
 func (f *FixedWindow) answer(now, end, by, spent, n, over int64) Answer {
 	switch {
 	case over <= 0 || n == 0:
@@ -136,7 +130,7 @@ func (f *FixedWindow) answer(now, end, by, spent, n, over int64) Answer {
 	return Answer{RetryAfter: f.until(end, by, spent, n) - now}
 }
 
-// quotaOf describes the rest at now of a window of which spent is spent.
+// quotaOf describes the rest, at now, of a window with spent ticks spent.
 func (f *FixedWindow) quotaOf(now, end, by, spent int64) Quota {
 	left := f.units(max(f.depth-spent, 0))
 	q := Quota{Limit: f.quota, Remaining: left}
@@ -157,8 +151,8 @@ func (f *FixedWindow) Admit(word, now, n int64) (int64, bool) {
 	return next, over <= 0 || n == 0
 }
 
-// charge returns the next word and how far the charge overshoots the quota: up
-// to 0 it fits, beyond it is denied and the word stays.
+// charge returns the next word and how far the charge overshoots the quota: up to 0 it fits;
+// beyond, it is denied and the word stays.
 func (f *FixedWindow) charge(word, end, spent, n int64) (next, over int64) {
 	if n > f.quota {
 		return word, never
@@ -174,8 +168,8 @@ func (f *FixedWindow) charge(word, end, spent, n int64) (next, over int64) {
 	return next | f.generation, over
 }
 
-// spent is how much of the current window word has spent, in ticks: its count,
-// or the length of the next one and its debt, at most one quota.
+// spent returns the spent ticks of word's current window: its count, or the length of the next
+// window and its debt, at most one quota.
 func (f *FixedWindow) spent(word, now, end, by int64) int64 {
 	if f.tag(word) != f.generation {
 		return f.carried(word, now)
@@ -183,8 +177,8 @@ func (f *FixedWindow) spent(word, now, end, by int64) int64 {
 	return min(max(word-f.generation-end, 0), by+f.depth)
 }
 
-// until is the instant from which n units fit: the end of the window, or of the
-// next one when that is in debt.
+// until returns the instant from which n units fit: the end of the window, or of the next one if
+// that is in debt.
 func (f *FixedWindow) until(end, by, spent, n int64) int64 {
 	if debt := spent - by; debt > 0 && debt+n*f.unit > f.depth {
 		end += by
@@ -192,7 +186,7 @@ func (f *FixedWindow) until(end, by, spent, n int64) int64 {
 	return end
 }
 
-// units is x / f.unit for x >= 0.
+// units returns x / f.unit for x >= 0.
 func (f *FixedWindow) units(x int64) int64 { return x >> f.shift }
 
 // Charge describes a charge of n units at now.
@@ -201,12 +195,12 @@ func (f *FixedWindow) Charge(_, now, n, _ int64) Charge {
 	return Charge{N: n, At: now, A: f.word(f.end(now), 0)}
 }
 
-// MaxRefund is 0: windows do not move.
+// MaxRefund returns 0: windows do not move.
 func (f *FixedWindow) MaxRefund(Charge, int64) int64 { return 0 }
 
-// Refund gives n units of c back while their window lasts: later they could be
-// spent twice. It takes them from the debt of the next window first. The second
-// result is in units. The reading now must be taken after word was read.
+// Refund gives n units of c back while their window lasts: later they could be spent twice. It
+// reduces the debt of the next window first. The second result is in units. now must be read after
+// word.
 func (f *FixedWindow) Refund(word int64, c Charge, now, n, _ int64) (int64, int64) {
 	f, now = f.in(now)
 	end, by := f.ends(now)
@@ -251,8 +245,8 @@ func (f *FixedWindow) Plausible(word, now int64) bool {
 	return word-f.generation-end < by
 }
 
-// Clamp rewrites a word of an earlier period as one of this, and cuts the part
-// more than a quota beyond the current window.
+// Clamp rewrites a word of an earlier period for this one, and cuts what exceeds the current window
+// by more than a quota.
 func (f *FixedWindow) Clamp(word, now int64) (int64, bool) {
 	f, now = f.in(now)
 	end, by := f.ends(now)
@@ -268,17 +262,17 @@ func (f *FixedWindow) Clamp(word, now int64) (int64, bool) {
 	return f.word(end, by+f.depth), true
 }
 
-// Reset returns the word of a window that nothing was spent of.
+// Reset returns the word of an unspent window.
 func (f *FixedWindow) Reset(_, now int64) int64 {
 	f, now = f.in(now)
 	return f.word(f.end(now), 0)
 }
 
-// Unspent is above every word that has spent nothing of the window of now.
+// Unspent returns a bound above every word without spent units in the window of now.
 func (f *FixedWindow) Unspent(now int64) int64 {
 	f, now = f.in(now)
 	return f.end(now) + f.unit
 }
 
-// Expiry is the word itself.
+// Expiry returns the word itself.
 func (f *FixedWindow) Expiry(word, _ int64) int64 { return word }

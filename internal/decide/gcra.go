@@ -6,15 +6,13 @@ import (
 	"time"
 )
 
-// GCRA is the generic cell rate algorithm (ITU-T I.371, ATM Forum TM 4.0): the
-// token bucket, the leaky bucket as a meter and as a queue. The state is one
-// word, the theoretical arrival time TAT: the instant at which the bucket is
-// full again. A TAT in the past means the same as none.
+// GCRA is the generic cell rate algorithm (ITU-T I.371, ATM Forum TM 4.0): the token bucket, the
+// leaky bucket as a meter and as a queue. The state is one word, the theoretical arrival time TAT:
+// the instant at which the bucket is full again. A TAT in the past is equivalent to none.
 //
-// A late reading of the clock can only under-admit: the TAT holds the latest
-// instant that was charged, so going back in time makes the debt look larger.
-// With (tokens, last update) as the state, tokens would be created when the
-// clock goes back.
+// A late reading of the clock can only under-admit: the TAT holds the latest instant that was
+// charged, so going back in time makes the debt look larger. A state of (tokens, last update) would
+// create tokens when the clock goes back.
 type GCRA struct {
 	emission int64   // T: ticks that one unit costs
 	burst    int64   // B: most units at once
@@ -76,11 +74,10 @@ func earlierDebt(r Rate, depth, wait int64) *GCRA {
 	return g
 }
 
-// Succeed returns g as the limit that replaces old at now. Keys keep their debt,
-// as time. But if g is faster or has the larger burst, debt is cut to its
-// maximum under g, the debt of a key that has just spent all of the burst and
-// waits as long as it may. The cut applies as long as there may be debt of old.
-// A bucket in which a charge waits for earlier debt keeps all of it.
+// Succeed returns g as the limit that replaces old at now. Keys keep their debt, as time. But if g
+// is faster or has the larger burst, debt is cut to the largest under g: of a key that has just
+// spent the whole burst and waits as long as it may. The cut applies while debt of old may exist. A
+// bucket in which a charge waits for earlier debt keeps all of it.
 func (g *GCRA) Succeed(old *GCRA, now int64) *GCRA {
 	next := *g
 	switch fits := g.depth + g.maxWait; {
@@ -93,7 +90,7 @@ func (g *GCRA) Succeed(old *GCRA, now int64) *GCRA {
 	return &next
 }
 
-// plausibleDebt is the largest plausible debt at now.
+// plausibleDebt returns the largest plausible debt at now.
 func (g *GCRA) plausibleDebt(now int64) int64 {
 	if now < g.settling {
 		return g.settled
@@ -101,14 +98,13 @@ func (g *GCRA) plausibleDebt(now int64) int64 {
 	return g.maxDebt
 }
 
-// Limit is the largest cost that fits at once.
+// Limit returns the largest cost that fits at once.
 func (g *GCRA) Limit() int64 { return g.burst }
 
-// FillTime is the time in which Limit units come back, at the rate that was
-// asked for.
+// FillTime returns the time in which Limit units come back, at the requested rate.
 func (g *GCRA) FillTime() time.Duration { return g.fill }
 
-// Empty is the TAT at now of a bucket without units and without debt.
+// Empty returns the TAT at now of a bucket without units and without debt.
 func (g *GCRA) Empty(now int64) int64 { return now + g.depth }
 
 // Answer charges n units, at most with a delay. tat must be plausible.
@@ -149,9 +145,8 @@ func (g *GCRA) Admit(tat, now, n int64) (int64, bool) {
 	return next, true
 }
 
-// charge returns the next TAT and how far the charge overshoots the bucket: up
-// to 0 fits now, up to maxWait fits after that delay. Beyond is a denial, which
-// returns tat itself.
+// charge returns the next TAT and how far the charge overshoots the bucket: up to 0 fits now, up to
+// maxWait fits after that delay. A larger overshoot is a denial, which returns tat itself.
 func (g *GCRA) charge(tat, now, n int64) (next, over int64) {
 	if n > g.maxCost {
 		return tat, never
@@ -173,11 +168,11 @@ func (g *GCRA) charge(tat, now, n int64) (next, over int64) {
 // never is the overshoot of a cost that can never fit.
 const never = math.MaxInt64
 
-// debt is the span until a bucket with that TAT is full again.
+// debt returns the span until a bucket with this TAT is full again.
 func debt(tat, now int64) int64 { return max(tat-now, 0) }
 
-// Charge describes the charge that led to tat. It drains from when the admitted
-// work starts, or, if that comes first, from when its own ticks do.
+// Charge describes the charge that led to tat. It drains from the start of the work, or from when
+// its own ticks begin if that is earlier.
 func (g *GCRA) Charge(tat, now, n, delay int64) Charge {
 	if n == 0 { // units of a later settlement drain from now on
 		return Charge{At: now, A: max(tat, now), B: g.emission}
@@ -186,7 +181,7 @@ func (g *GCRA) Charge(tat, now, n, delay int64) Charge {
 	return Charge{N: n, At: start, A: tat, B: g.emission}
 }
 
-// MaxRefund is the most ticks that Refund gives back for n units of c.
+// MaxRefund returns the most ticks that Refund gives back for n units of c.
 func (g *GCRA) MaxRefund(c Charge, n int64) int64 {
 	if c.B == 0 { // nothing was charged
 		return 0
@@ -194,11 +189,10 @@ func (g *GCRA) MaxRefund(c Charge, n int64) int64 {
 	return min(n, g.maxDebt/c.B) * c.B
 }
 
-// Refund gives n units of c back, at most c's remaining weight. shift is at least
-// the number of ticks that were given back to this TAT since c was charged. The
-// second result is the number of ticks that it gives back. The reading now must
-// be taken after tat was read: an older one would give back units that have
-// drained since.
+// Refund gives n units of c back, at most c's remaining weight. shift is at least the number of
+// ticks given back to this TAT since c was charged. The second result is the number of refunded
+// ticks. now must be read after tat: an older reading would give back units that have drained
+// since.
 func (g *GCRA) Refund(tat int64, c Charge, now, n, shift int64) (int64, int64) {
 	given := min(g.MaxRefund(c, n), weight(c, g.MaxRefund(c, c.N), shift, now), tat-now)
 	if given <= 0 {
@@ -207,21 +201,19 @@ func (g *GCRA) Refund(tat int64, c Charge, now, n, shift int64) (int64, int64) {
 	return tat - given, given
 }
 
-// weight returns the remaining ticks of c at now; cost is its original number.
-// c drains after all earlier charges up to its TAT, minus their refunds. And it
-// counts as whole until its own start. With the larger of the two, the order of
-// cancellations of delays does not matter.
+// weight returns the remaining ticks of c at now; cost is its original number. c drains after all
+// earlier charges, up to its TAT minus their refunds, and counts in full until its own start. The
+// larger of the two makes the order of cancellations irrelevant.
 //
-// A refund of the whole cost, however late, would create units: the bucket has
-// refilled meanwhile and the units would be spent twice.
+// A late refund of the whole cost would create units: the bucket has refilled meanwhile, so they
+// would be spent twice.
 func weight(c Charge, cost, shift, now int64) int64 {
 	left := max(c.A-shift-now, cost-max(now-c.At, 0))
 	return min(max(left, 0), cost)
 }
 
-// ForceCharge charges n units more to c, up to the largest debt. It reports a
-// cut too when a unit costs fewer ticks than it did for c: Refund gives back
-// the ticks of c for each.
+// ForceCharge charges n units more to c, up to the largest debt. It also reports a cut if a unit
+// costs fewer ticks than for c, because Refund gives back c's ticks for each.
 func (g *GCRA) ForceCharge(tat int64, c Charge, now, n int64) (int64, bool) {
 	debt := debt(tat, now)
 	room := max(g.plausibleDebt(now)-debt, 0)
@@ -251,5 +243,5 @@ func (g *GCRA) Clamp(tat, now int64) (int64, bool) {
 	return now + g.plausibleDebt(now), true
 }
 
-// Expiry is the TAT itself.
+// Expiry returns the TAT itself.
 func (g *GCRA) Expiry(tat, _ int64) int64 { return tat }

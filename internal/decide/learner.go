@@ -6,58 +6,58 @@ import (
 )
 
 const (
-	// growth is the time in which a rate that is used whole grows by a factor of e.
+	// growth is the time in which a fully used rate grows by a factor of e.
 	growth = 3 * time.Second
 	// gently is how long the growth takes to become that fast.
 	gently = 5 * time.Second
-	// firstGrowth is the same before the first denial.
+	// firstGrowth is growth before the first denial.
 	firstGrowth = time.Second
-	// leastHold is the least time for which a rate is held after a denial. A search for
-	// more costs a denial, so after long waits or many denials it takes longer: waits are
-	// to cost at most 1/holdWaits of the time, denials at most 1/holdDenials of the calls.
+	// leastHold is the least time for which a rate stays after a denial. A search for more costs a
+	// denial, so the hold grows with long waits and many denials: waits may cost 1/holdWaits of the
+	// time, denials 1/holdDenials of the calls.
 	leastHold   = 10 * time.Second
 	longestHold = time.Minute
 	holdWaits   = 20
 	holdDenials = 100
-	// mostCut is the least part of a rate that is left after a denial: a wait may be longer than it had to be.
+	// mostCut is the least part of a rate left after a denial, because a wait may be too long.
 	mostCut = 0.8
-	// longestBurst is how long a bucket of usual size lasts: a rate that was denied after t is
-	// above the limit by at most longestBurst/t.
+	// longestBurst is how long a usual bucket lasts: a rate that was denied after t exceeds the limit
+	// by at most longestBurst/t.
 	longestBurst = time.Second
 	// overshoot is how far above the limit a rising rate comes before a bucket is empty.
 	overshoot = 1.4
-	// firstOvershoot is the same before the first denial.
+	// firstOvershoot is overshoot before the first denial.
 	firstOvershoot = 1.7
 	// retry is the least factor between the rates before and after a search.
 	retry = 1.02
 	// margin is the part of an estimate that is used.
 	margin = 0.99
-	// memory is the least time over which what was accepted is counted, waits included;
-	// it is longer, memoryWaits times the last wait, where waits are long.
+	// memory is the least span over which accepted units count, waits included; after a long wait it
+	// is memoryWaits times as long.
 	memory      = 5 * time.Second
 	memoryWaits = 5
 	// longestAlone is how long a call after a denial is alone if no answer comes.
 	longestAlone = time.Second
-	// slack is how late calls may be, because timers are, without loss of rate.
+	// slack is how late calls may be without loss of rate, because timers are late.
 	slack = 20 * time.Millisecond
-	// longestPause is the longest pause of our own, where the server asks for none.
+	// longestPause is the longest pause if the server asks for none.
 	longestPause = time.Minute
-	// leastRate is the least rate that is learned, in units a second.
+	// leastRate is the lowest learned rate, in units a second.
 	leastRate = 1. / 60
 )
 
-// Learner is what is known of one limit of a server. Times are since any origin.
+// Learner learns one limit of a server. Times are since any origin.
 //
-// A denial says that the rate was too high. What it should have been follows from what the
-// server has accepted in the last seconds, waits included; or if the rate was rising, from how far
-// it had come. That rate is then held for a while, and rises again.
+// A denial shows that the rate was too high. The right rate follows from what the server has
+// accepted in the last seconds, waits included, or, if the rate was rising, from its overshoot. The
+// learner holds that rate for a while, then raises it again.
 type Learner struct {
 	rate  float64       // units a second
 	next  time.Duration // when the next call may start
-	open  time.Duration // before that the server wants nothing
-	alone time.Duration // until then, or until its answer, the first call after a denial is alone
-	hold  time.Duration // before that the rate does not rise
-	since time.Duration // of the last denial that changed the rate; calls sent before say nothing
+	open  time.Duration // when the server accepts calls again
+	alone time.Duration // until then, or its answer, the first call after a denial is alone
+	hold  time.Duration // until then the rate does not rise
+	since time.Duration // last denial that changed the rate; calls sent before do not count
 
 	accepted float64 // units in the memory
 	took     float64 // the seconds that sending and waiting took
@@ -67,16 +67,16 @@ type Learner struct {
 	denied int64 // units since the rate last rose
 	row    int   // denials in a row
 
-	told      float64       // the rate that the server states; 0: none
-	distrusts time.Duration // until then the statement is an upper bound only
+	told      float64       // the stated rate; 0: none
+	distrusts time.Duration // until then the stated rate is only an upper bound
 }
 
-// NewLearner begins at a rate, in units a second.
+// NewLearner makes a learner that begins at rate, in units a second.
 func NewLearner(rate float64) Learner {
 	return Learner{rate: rate, held: rate, accepted: 2, took: 2 / rate}
 }
 
-// Pace is the rate in force.
+// Pace returns the rate in force.
 func (m *Learner) Pace(now time.Duration) float64 {
 	switch {
 	case m.told == 0:
@@ -87,13 +87,13 @@ func (m *Learner) Pace(now time.Duration) float64 {
 	return m.told
 }
 
-// Told notes a rate that the server states.
+// Told records the rate that the server states.
 func (m *Learner) Told(rate float64) { m.told = max(rate, leastRate) }
 
-// Wait is how long the server still wants no call.
+// Wait returns how long the server still wants no call.
 func (m *Learner) Wait(now time.Duration) time.Duration { return max(m.open-now, 0) }
 
-// Ahead is how long a call has to wait; 0: it may start.
+// Ahead returns how long a call must wait; 0: it may start.
 func (m *Learner) Ahead(now time.Duration) time.Duration {
 	at := max(m.open, m.next, now-slack)
 	switch {
@@ -126,7 +126,7 @@ func (m *Learner) remember(units, took float64) {
 	m.took = m.took*left + took
 }
 
-// Accepted is the answer to a call of n units that was accepted.
+// Accepted learns from an accepted call of n units.
 func (m *Learner) Accepted(now, sent time.Duration, n int64) {
 	rate, units := m.Pace(now), float64(n)
 	took := units / rate
@@ -146,8 +146,8 @@ func (m *Learner) Accepted(now, sent time.Duration, n int64) {
 	}
 }
 
-// growth is by how much of itself a rate grows in a second. After a hold it begins gently, so
-// that it does not come far above the limit before that is found.
+// growth returns the part by which a rate grows in a second. After a hold it begins gently, to find
+// the limit before it is far exceeded.
 func (m *Learner) growth(now time.Duration) float64 {
 	if m.since == 0 {
 		return 1 / firstGrowth.Seconds()
@@ -155,8 +155,7 @@ func (m *Learner) growth(now time.Duration) float64 {
 	return min(1, float64(now-m.hold)/float64(gently)) / growth.Seconds()
 }
 
-// Denied is the answer to a call of n units that was denied; wait is what the server
-// asked for, or 0.
+// Denied learns from a denied call of n units; wait is the wait that the server asked for, or 0.
 func (m *Learner) Denied(now, sent time.Duration, n int64, wait time.Duration) {
 	rate, lasted := m.Pace(now), max(now-max(m.since, m.open), 0)
 	held := m.since > 0 && now < m.hold
@@ -178,7 +177,7 @@ func (m *Learner) Denied(now, sent time.Duration, n int64, wait time.Duration) {
 	m.hold = m.open + min(max(leastHold, costs), longestHold)
 }
 
-// Closed notes that the server wants no call for a while.
+// Closed records that the server wants no call for wait.
 func (m *Learner) Closed(now, wait time.Duration) {
 	if until := now + wait; until > m.open && wait > 0 {
 		m.remember(0, (until - max(now, m.open)).Seconds())
@@ -188,7 +187,7 @@ func (m *Learner) Closed(now, wait time.Duration) {
 	}
 }
 
-// learn sets the rate after a denial at the given one, which was in use for lasted.
+// learn sets the rate after a denial at rate, which was in use for lasted.
 func (m *Learner) learn(now, lasted time.Duration, held bool, rate float64) {
 	estimate := max(m.accepted/m.took, rate*mostCut, rate*(1-longestBurst.Seconds()/lasted.Seconds()))
 	if !held && m.told == 0 {

@@ -6,9 +6,9 @@ import (
 	"math/bits"
 )
 
-// meter is one bucket of a [ThreeColor] with immutable parameters. A bucket that
-// gains count tokens each period steps is counted in parts: a token has period
-// of them and each step brings count. So no fraction is lost.
+// meter is one bucket of a [ThreeColor] with immutable parameters. A bucket that gains count tokens
+// each period steps counts in parts: a token has period of them and each step brings count, so no
+// fraction is lost.
 type meter struct {
 	count  int64 // parts a step
 	period int64 // parts a token
@@ -19,7 +19,7 @@ type meter struct {
 // maxParts leaves room for debts on top of a bucket.
 const maxParts = math.MaxInt64 / 8
 
-// newMeter validates; the error calls rate and burst by their names.
+// newMeter makes a meter; the error uses the names rate and burst.
 func newMeter(r Rate, size int64, rate, burst string) (m meter, err error) {
 	if err := r.Validate(); err != nil {
 		return m, fmt.Errorf("%s: %w", rate, err)
@@ -55,8 +55,7 @@ func (m *meter) slowerThan(other *meter) bool {
 	return ah < bh || ah == bh && al < bl
 }
 
-// drain returns the lack of a bucket dt steps later, and the parts that it could
-// not take.
+// drain returns the lack of a bucket dt steps later, and the parts that overflowed.
 func (m *meter) drain(lack, dt int64) (left, spilled int64) {
 	hi, gain := bits.Mul64(uint64(dt), uint64(m.count))
 	if hi > 0 || gain > math.MaxInt64 {
@@ -68,11 +67,10 @@ func (m *meter) drain(lack, dt int64) (left, spilled int64) {
 // holds reports whether n tokens are there.
 func (m *meter) holds(lack, n int64) bool { return n <= m.size && lack+n*m.period <= m.parts }
 
-// tokens is how many whole tokens are there.
+// tokens returns the number of whole tokens.
 func (m *meter) tokens(lack int64) int64 { return max(m.parts-lack, 0) / m.period }
 
-// missing is how many parts must come in until n tokens are there, never if
-// they do not fit.
+// missing returns the parts to come until n tokens are there, never if they do not fit.
 func (m *meter) missing(lack, n int64) int64 {
 	if n > m.size {
 		return never
@@ -80,7 +78,7 @@ func (m *meter) missing(lack, n int64) int64 {
 	return max(lack+n*m.period-m.parts, 0)
 }
 
-// after is how many steps it takes until parts have come in.
+// after returns the number of steps in which parts come in.
 func (m *meter) after(parts int64) int64 {
 	if parts == never {
 		return never
@@ -92,21 +90,20 @@ func (m *meter) after(parts int64) int64 {
 	return steps
 }
 
-// forceCharge returns the lack of a bucket when tokens are taken whether they are
-// there or not: extra ones until it lacks twice its size, and those that are
-// charged again after they were given back until it lacks four times its size.
+// forceCharge returns the lack of a bucket after it takes tokens that it may not have: extra ones
+// until it lacks twice its size, and refunded ones that are charged again until it lacks four times
+// its size.
 func (m *meter) forceCharge(lack, again, extra int64) int64 {
 	lack = min(lack+min(extra, m.size)*m.period, max(lack, 2*m.parts))
 	return min(lack+min(again, m.size)*m.period, max(lack, 4*m.parts))
 }
 
-// cut reports whether a bucket that lacked was and now lacks is has not taken
-// all tokens that can be given back again. Then none must be, because it could
-// be more than was charged.
+// cut reports whether a bucket whose lack went from was to is took fewer than the again tokens that
+// a refund may give back: then it must not.
 func (m *meter) cut(was, is, again int64) bool { return is-was < again*m.period }
 
-// refundable is how many parts may be given back of n of the charged tokens,
-// elapsed steps after the charge.
+// refundable returns how many parts of n of the charged tokens may be given back, elapsed steps
+// after the charge.
 func (m *meter) refundable(lack, charged, n, elapsed int64) int64 {
 	left, _ := m.drain(min(charged, m.size)*m.period, elapsed)
 	return min(left, min(n, m.size)*m.period, lack)

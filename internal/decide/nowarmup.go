@@ -4,7 +4,7 @@ package decide
 // SmoothBursty over the same state, which is a TAT then.
 type NoWarmup struct {
 	*GCRA
-	first int64 // the TAT of a key that was never seen
+	first int64 // the TAT of an unused key
 }
 
 // NewNoWarmup makes the limit over g. Nothing is saved at the instant begin.
@@ -64,5 +64,5 @@ func (p *NoWarmup) Clamp(s *WarmupState, now int64) (_ *WarmupState, cut bool) {
 	return s, cut
 }
 
-// Expiry is the instant from which s says no more than the zero state.
+// Expiry returns the instant from which s is equivalent to the zero state.
 func (p *NoWarmup) Expiry(s *WarmupState, _ int64) int64 { return s.free }

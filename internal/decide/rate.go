@@ -12,8 +12,8 @@ import (
 // overflowing.
 const MaxSpan = 365 * 24 * time.Hour
 
-// Resolution is the unit of instants and spans: the tick. A clock reads whole
-// steps, of one tick or of several.
+// Resolution defines the tick, the unit of instants and spans. A clock reads whole steps of one or
+// more ticks.
 type Resolution struct {
 	step  time.Duration
 	shift uint8 // 2^shift ticks are one step
@@ -29,22 +29,20 @@ var (
 	Microseconds = Resolution{time.Microsecond, 0, "1e6 per second: count in larger units, such as KiB"}
 )
 
-// Ticks converts, rounding down to whole steps and saturating at the largest
-// span.
+// Ticks converts d, rounding down to whole steps and saturating at the largest span.
 func (r Resolution) Ticks(d time.Duration) int64 {
 	return min(int64(d/r.step), math.MaxInt64>>r.shift) << r.shift
 }
 
-// Duration converts, rounding up: a caller that waits for the result is never
-// early.
+// Duration converts ticks, rounding up: a caller that waits for the result is never early.
 func (r Resolution) Duration(ticks int64) time.Duration {
 	return time.Duration((ticks+r.stepTicks()-1)>>r.shift) * r.step
 }
 
-// stepTicks is how many ticks a step has.
+// stepTicks returns the number of ticks in a step.
 func (r Resolution) stepTicks() int64 { return 1 << r.shift }
 
-// maxSpan is MaxSpan in ticks.
+// maxSpan returns MaxSpan in ticks.
 func (r Resolution) maxSpan() int64 { return r.Ticks(MaxSpan) }
 
 // Rate is Count units in each Period, on a clock of that resolution.
@@ -87,7 +85,7 @@ var Periods = []struct {
 	{Quarter, "quarter", "quarter", "quarter"},
 }
 
-// String writes the rate as count/period: "100/s", "5/15m0s".
+// String returns the rate as count/period: "100/s", "5/15m0s".
 func (r Rate) String() string {
 	for _, p := range Periods {
 		if p.Length == r.Period {
@@ -97,16 +95,15 @@ func (r Rate) String() string {
 	return fmt.Sprintf("%d/%s", r.Count, r.Period)
 }
 
-// emission is the time that one unit costs, in ticks, rounded up so that the
-// limit is never faster than asked.
+// emission returns the time of one unit, in ticks, rounded up so that the limit is never faster
+// than requested.
 func (r Rate) emission() int64 {
 	whole := int64(r.step) * r.Count // at most the period
 	return (int64(r.Period)<<r.shift + whole - 1) / whole
 }
 
-// span is the time that n units take in ticks. The rate as it was asked for
-// takes at most MaxSpan for them. Rounding up each unit adds at most 1/64, or
-// as much again where a step is one tick. The error calls n by its field.
+// span returns the time of n units in ticks. At the requested rate it is at most MaxSpan; rounding
+// up each unit adds at most 1/64, or doubles it if a step is one tick. The error names n by field.
 func (r Rate) span(field string, n int64) (int64, error) {
 	hi, lo := bits.Mul64(uint64(n), uint64(r.Period))
 	mostHi, most := bits.Mul64(uint64(r.Count), uint64(MaxSpan))
@@ -116,8 +113,8 @@ func (r Rate) span(field string, n int64) (int64, error) {
 	return n * r.emission(), nil
 }
 
-// fillTime is the time in which the rate admits n units, at most MaxSpan, rounded
-// up to whole nanoseconds. It is for descriptions: span rounds each unit.
+// fillTime returns the time in which the rate admits n units, at most MaxSpan, rounded up to whole
+// nanoseconds. It is for descriptions: span rounds each unit.
 func (r Rate) fillTime(n int64) time.Duration {
 	return time.Duration(ratioUp(n, int64(r.Period), r.Count))
 }

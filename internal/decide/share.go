@@ -11,10 +11,10 @@ type Share struct {
 	Child int
 }
 
-// Limit is the most units that the child gets at once.
+// Limit returns the most units that the child gets at once.
 func (c *Share) Limit() int64 { return c.most(c.Child) / c.period }
 
-// FillTime is the time in which the whole rate brings Limit units.
+// FillTime returns the time in which the whole rate brings Limit units.
 func (c *Share) FillTime(r Rate) time.Duration { return r.fillTime(c.Limit()) }
 
 // Answer charges n units to the bucket of the child, and the rest to the common one,
@@ -42,8 +42,7 @@ func (c *Share) Admit(s *SharesState, now, n int64) (*SharesState, bool) {
 	return s, true
 }
 
-// answer says whether n units fit, and when. Spans count from now, which may be before
-// s.last.
+// answer states whether n units fit, and when. Spans count from now, which may be before s.last.
 func (c *Share) answer(s *SharesState, now, n int64) Answer {
 	c.refill(s, now>>c.shift)
 	switch {
@@ -68,7 +67,7 @@ func (c *Share) quota(s *SharesState, now int64) Quota {
 	return q
 }
 
-// span is the ticks from now until dt steps after s.last.
+// span returns the ticks from now until dt steps after s.last.
 func (c *Share) span(s *SharesState, now, dt int64) int64 {
 	return c.ticks(max(s.last-now>>c.shift, 0) + dt)
 }
@@ -81,20 +80,19 @@ func (c *Share) Charge(s *SharesState, _, n, _ int64) Charge {
 	return Charge{N: n, At: s.last, A: s.paid, B: n}
 }
 
-// paidBy returns the payments of the child's bucket and of the common one for n units of
-// ch, in parts. Units beyond the first cost do not count: they are not refunded.
+// paidBy returns the payments of the child's bucket and of the common one for n units of ch, in
+// parts. Units beyond the first cost do not count, because they are not refunded.
 func (c *Share) paidBy(ch Charge, n int64) (own, common int64) {
 	parts := min(n, ch.B) * c.period
 	return min(parts, ch.A), max(parts-ch.A, 0)
 }
 
-// MaxRefund is 0: a refund depends only on the refill since its own charge.
+// MaxRefund returns 0: a refund depends only on the refill since its own charge.
 func (c *Share) MaxRefund(Charge, int64) int64 { return 0 }
 
-// Refund gives n units of ch back, first to the common bucket and then to the child's.
-// Each gets at most its payment minus all that can have refilled since. No order of
-// refunds creates units. The second result is in parts. The reading now must be taken
-// under the lock.
+// Refund gives n units of ch back, first to the common bucket and then to the child's. Each gets at
+// most its payment minus all that can have refilled since. No order of refunds creates units. The
+// second result is in parts. now must be read under the lock.
 func (c *Share) Refund(s *SharesState, ch Charge, now, n, _ int64) (*SharesState, int64) {
 	c.refill(s, now>>c.shift)
 	elapsed := max(s.last-ch.At, 0)
@@ -132,12 +130,11 @@ func (c *Share) Reset(s *SharesState, now int64) *SharesState {
 	return s
 }
 
-// Plausible is true: the parameters do not change.
+// Plausible returns true: the parameters do not change.
 func (c *Share) Plausible(*SharesState, int64) bool { return true }
 
 // Clamp changes nothing.
 func (c *Share) Clamp(s *SharesState, _ int64) (*SharesState, bool) { return s, false }
 
-// Expiry is the instant from which s says no more than the zero state: all buckets are
-// full.
+// Expiry returns the instant from which all buckets are full, as in the zero state.
 func (c *Share) Expiry(s *SharesState, _ int64) int64 { return c.ticks(s.last + c.untilFull(s)) }

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Shares divides a token bucket between children. Each child with a floor has a bucket
-// of its own that the floor fills; the overflow of a full bucket, and the rest of the
-// rate, fill the common bucket, from which all children may take the units that their
-// own lacks. So idle units are lent, but a floor never is, and all children together
-// keep the bound of the one bucket: the depths add up to its burst, the rates to its
-// rate. (Token sharing in an envelope with the coupling of MEF 10.3, section 12.)
+// Shares divides a token bucket between children. Each child with a floor has a bucket of its own
+// that the floor fills; the overflow of a full bucket, and the rest of the rate, fill the common
+// bucket, from which all children may take the units that their own lacks. So idle units are lent,
+// but a floor never is, and all children together keep the bound of the one bucket: the depths add
+// up to its burst, the rates to its rate. (Token sharing in an envelope with the coupling of MEF
+// 10.3, section 12.)
 //
-// Time is counted in steps, and units in parts: a unit has period parts, and the rate of
-// n units a period brings n parts a step. So no fraction is lost.
+// Time counts in steps, and units in parts: a unit has period parts, and a rate of n units a period
+// brings n parts a step, so no fraction is lost.
 type Shares struct {
 	period int64   // parts a unit
 	rest   int64   // parts a step of the rate that no child has
@@ -33,10 +33,10 @@ type SharesState struct {
 	last   int64 // in steps
 	common int64
 	own    []int64 // empty: all full
-	paid   int64   // by the bucket of the child, of the latest charge
+	paid   int64   // by the child's bucket for the latest charge
 }
 
-// Inherit copies from, and keeps the memory.
+// Inherit copies from and keeps the memory of s.
 func (s *SharesState) Inherit(from *SharesState) {
 	s.last, s.common, s.paid, s.own = from.last, from.common, from.paid, append(s.own[:0], from.own...)
 }
@@ -44,9 +44,9 @@ func (s *SharesState) Inherit(from *SharesState) {
 // MaxChildren bounds the children of a [Shares].
 const MaxChildren = 64
 
-// NewShares divides r with that burst. floors are units in a period of r. Of the burst,
-// half is for floors in proportion to the rate, but at least one unit for each child
-// with a floor, and at most a second of the floor. The error names field and value.
+// NewShares divides r and burst. floors are units in a period of r. Half of the burst is for floors
+// in proportion to the rate, but at least one unit for each child with a floor, and at most a
+// second of the floor. The error names field and value.
 func NewShares(r Rate, burst int64, floors []int64) (*Shares, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (p *Shares) Params() SharesParams {
 	return SharesParams{p.period, p.rest, p.common, p.floors, p.depths}
 }
 
-// State is the state in which the buckets lack common and own parts at now.
+// State returns the state whose buckets lack common and own parts at now.
 func (p *Shares) State(now, common int64, own []int64) *SharesState {
 	return &SharesState{last: now >> p.shift, common: common, own: slices.Clone(own)}
 }
@@ -127,7 +127,7 @@ func (p *Shares) divide(r Rate) error {
 	return nil
 }
 
-// total is the whole rate, in parts a step.
+// total returns the whole rate, in parts a step.
 func (p *Shares) total() int64 {
 	sum := p.rest
 	for _, f := range p.floors {
@@ -136,7 +136,7 @@ func (p *Shares) total() int64 {
 	return sum
 }
 
-// refill brings s to now. A reading that is not after the last one fills nothing.
+// refill advances s to now. A reading that is not after the last one fills nothing.
 func (p *Shares) refill(s *SharesState, now int64) {
 	for len(s.own) < len(p.floors) {
 		s.own = append(s.own, 0)
@@ -151,7 +151,7 @@ func (p *Shares) refill(s *SharesState, now int64) {
 	s.last = now
 }
 
-// inflow is the refill of the common bucket in dt steps.
+// inflow returns the refill of the common bucket in dt steps.
 func (p *Shares) inflow(own []int64, dt int64) int64 {
 	_, sum := fill(0, p.rest, dt)
 	for i, f := range p.floors {
@@ -161,7 +161,7 @@ func (p *Shares) inflow(own []int64, dt int64) int64 {
 	return sum
 }
 
-// fill returns the lack dt steps later, and the parts that are spilled.
+// fill returns the lack dt steps later, and the overflowing parts.
 func fill(lack, rate, dt int64) (left, spilled int64) {
 	hi, gain := bits.Mul64(uint64(dt), uint64(rate))
 	if hi > 0 || gain > math.MaxInt64 {
@@ -175,7 +175,7 @@ func (p *Shares) available(s *SharesState, child int) int64 {
 	return p.depths[child] - s.own[child] + max(p.common-s.common, 0)
 }
 
-// most is the most that child can have, in parts.
+// most returns the most parts that child can have.
 func (p *Shares) most(child int) int64 { return p.depths[child] + p.common }
 
 // take charges parts to the bucket of child and the rest to the common one. It
@@ -187,7 +187,7 @@ func (p *Shares) take(s *SharesState, child int, parts int64) (own int64) {
 	return own
 }
 
-// until is how many steps after s.last child has that many parts, never if it cannot.
+// until returns after how many steps from s.last child has that many parts, never if it cannot.
 func (p *Shares) until(s *SharesState, child int, parts int64) int64 {
 	if parts > p.most(child) {
 		return never
@@ -204,8 +204,8 @@ func (p *Shares) until(s *SharesState, child int, parts int64) int64 {
 	}
 }
 
-// outlook returns the parts that child has dt steps after s.last, its gain in each
-// step from there on, and the step at which the gain changes.
+// outlook returns the parts that child has dt steps after s.last, its gain per step from then on,
+// and the step at which the gain changes.
 func (p *Shares) outlook(s *SharesState, child int, dt int64) (have, gain, next int64) {
 	inflow, next := p.rest, int64(never)
 	for i, f := range p.floors {
@@ -235,7 +235,7 @@ func (p *Shares) outlook(s *SharesState, child int, dt int64) (have, gain, next 
 	return have, gain, next
 }
 
-// untilFull is how many steps after s.last all buckets are full.
+// untilFull returns after how many steps from s.last all buckets are full.
 func (p *Shares) untilFull(s *SharesState) (dt int64) {
 	for i, lack := range s.own {
 		if lack > 0 {
@@ -245,5 +245,5 @@ func (p *Shares) untilFull(s *SharesState) (dt int64) {
 	return dt + roundUp(max(s.common-p.inflow(s.own, dt), 0), p.total())
 }
 
-// roundUp is a/b, rounded up.
+// roundUp returns a/b, rounded up.
 func roundUp(a, b int64) int64 { return (a + b - 1) / b }

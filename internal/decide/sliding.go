@@ -1,29 +1,29 @@
 package decide
 
-// slidingWindow is a quota over the recent past, in which units weigh until
-// they have passed. The state is of these parameters.
+// slidingWindow is a quota over the recent past: units weigh until they have passed. The state must
+// be of these parameters.
 type slidingWindow[S any] interface {
-	// adopt makes s a state under these parameters, if it is not.
+	// adopt converts s to these parameters, if necessary.
 	adopt(s *S, now int64)
-	// latest is the newest instant in s. A decision at an earlier one would
-	// give back units whose window has not passed at that instant.
+	// latest returns the newest instant in s. A decision at an earlier one would give back units whose
+	// window has not passed by then.
 	latest(s *S) int64
-	// used is how many units weigh at now.
+	// used returns how many units weigh at now.
 	used(s *S, now int64) int64
 	// add charges n units at now, whether they fit or not.
 	add(s *S, now, n int64)
 	// remove gives back up to n units charged at at.
 	remove(s *S, at, n int64) int64
-	// together reports whether charges at a and b are given back as one.
+	// together reports whether charges at a and b are refunded as one.
 	together(a, b int64) bool
-	// after is the span from now until no more than most units weigh.
+	// after returns the span from now until at most most units weigh.
 	after(s *S, now, most int64) int64
-	// Limit is the quota.
+	// Limit returns the quota.
 	Limit() int64
 }
 
-// answerSliding is Answer of every sliding window. Where s knows a later instant
-// than the caller's reading, it decides at that one.
+// answerSliding implements Answer of every sliding window. If s has a later instant than reading, it
+// decides at that one.
 func answerSliding[S any](p slidingWindow[S], s *S, reading, n int64) (a Answer, q Quota) {
 	p.adopt(s, reading)
 	now := max(reading, p.latest(s))
@@ -49,16 +49,16 @@ func answerSliding[S any](p slidingWindow[S], s *S, reading, n int64) (a Answer,
 	return a, q
 }
 
-// peekSliding is Peek of every sliding window.
+// peekSliding implements Peek of every sliding window.
 func peekSliding[S any](p slidingWindow[S], s *S, now, n int64) (Answer, Quota) {
 	p.adopt(s, now)
 	if n <= p.Limit()-p.used(s, max(now, p.latest(s))) {
-		n = 0 // it fits: the remaining units are the same
+		n = 0 // it fits, so the remaining units are the same
 	}
 	return answerSliding(p, s, now, n)
 }
 
-// admitSliding is Admit of every sliding window.
+// admitSliding implements Admit of every sliding window.
 func admitSliding[S any](p slidingWindow[S], s *S, now, n int64) bool {
 	if n == 0 {
 		return true
@@ -72,10 +72,9 @@ func admitSliding[S any](p slidingWindow[S], s *S, now, n int64) bool {
 	return true
 }
 
-// refundSliding is Refund of every sliding window. first is the charge at the
-// instant of c. Later charges are given back only in the same cell. Taking
-// units from anywhere else, or after they have passed, would refund the units
-// of other charges.
+// refundSliding implements Refund of every sliding window. It takes units from the instant of c first, and
+// from later charges only in the same cell: anything else, or units that have passed, belongs to
+// other charges.
 func refundSliding[S any](p slidingWindow[S], s *S, c Charge, now, n int64) int64 {
 	now = max(now, p.latest(s))
 	total, keep, first := c.N, c.N-n, c.A
@@ -88,7 +87,7 @@ func refundSliding[S any](p slidingWindow[S], s *S, c Charge, now, n int64) int6
 	return p.remove(s, c.At, total-keep)
 }
 
-// expirySliding is the instant at which nothing weighs.
+// expirySliding returns the instant at which nothing weighs any more.
 func expirySliding[S any](p slidingWindow[S], s *S, now int64) int64 {
 	now = max(now, p.latest(s))
 	return now + p.after(s, now, 0)

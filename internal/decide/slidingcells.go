@@ -2,9 +2,8 @@ package decide
 
 import "fmt"
 
-// SlidingCells is a sliding window that counts in cells of a c-th of the period,
-// rounded up. All of c+1 cells weigh in full. They cover a window and more at
-// any time, so no window holds more than the quota.
+// SlidingCells is a sliding window that counts in cells of a c-th of the period, rounded up. c+1
+// cells weigh in full and always cover a whole window, so no window holds more than the quota.
 type SlidingCells struct {
 	counting
 	cells int64 // c
@@ -67,7 +66,7 @@ func (p *SlidingCells) adopt(s *Counters, now int64) {
 	s.two[0], s.more[newest%(p.cells+1)] = carry, carry
 }
 
-// used is how many units weigh at now, which is not before latest.
+// used returns how many units weigh at now, which is not before latest.
 func (p *SlidingCells) used(s *Counters, now int64) int64 {
 	i, sum, ring := p.number(now), s.two[0], int64(len(s.more))
 	for k := max(s.newest-p.cells, 0); k < i-p.cells && k <= s.newest; k++ {
@@ -76,8 +75,7 @@ func (p *SlidingCells) used(s *Counters, now int64) int64 {
 	return sum
 }
 
-// add counts n units in the cell of now, and forgets the cells that have
-// passed.
+// add counts n units in the cell of now and forgets the cells that have passed.
 func (p *SlidingCells) add(s *Counters, now, n int64) {
 	i, ring := p.number(now), int64(len(s.more))
 	sum := &s.two[0]
@@ -107,9 +105,8 @@ func (p *SlidingCells) remove(s *Counters, at, n int64) int64 {
 	return n
 }
 
-// after is the span from now until no more than most units weigh: of the cells
-// that still weigh, newest first, the first one that is too much together with
-// all newer ones must pass.
+// after returns the span from now until at most most units weigh: until the newest cell passes that
+// is too much together with all newer ones.
 func (p *SlidingCells) after(s *Counters, now, most int64) int64 {
 	i, ring := p.number(now), int64(len(s.more))
 	for k := s.newest; k >= 0 && k >= i-p.cells && k > s.newest-ring; k-- {

@@ -2,14 +2,12 @@ package decide
 
 import "math/bits"
 
-// SlidingCounters is a sliding window over two counters, of the current period
-// and of the one before. The older one weighs by the share of it that the
-// window still covers:
+// SlidingCounters is a sliding window over two counters, of the current and the previous period.
+// The older one weighs by the share that the window still covers:
 //
 //	used = ceil(older * (W - elapsed) / W) + newer
 //
-// It is rounded up because with floor a limit of 1/s would admit at 999 ms and
-// again at 1001 ms.
+// Rounded down, a limit of 1/s would admit at 999 ms and again at 1001 ms.
 type SlidingCounters struct {
 	counting
 	settling int64 // until then, no more than settled units weigh; see Succeed
@@ -44,8 +42,7 @@ func (p *SlidingCounters) Succeed(old *SlidingCounters, now int64) *SlidingCount
 	return &next
 }
 
-// State is the state with those counts in period number index and in the one
-// before.
+// State returns the state with those counts in period number index and in the previous one.
 func (p *SlidingCounters) State(index, older, newer int64) Counters {
 	s := Counters{width: p.cell.by, generation: p.generation, newest: index}
 	s.two[index&1], s.two[(index+1)&1] = newer, older
@@ -58,14 +55,13 @@ func (p *SlidingCounters) Plausible(s *Counters, now int64) bool {
 	return p.current(s) && s.newest <= p.number(now)+1 && !p.owes(s, now)
 }
 
-// owes reports whether the weight exceeds the bound that holds while keys
-// settle.
+// owes reports whether the weight exceeds the bound that applies while keys settle.
 func (p *SlidingCounters) owes(s *Counters, now int64) bool {
 	return now < p.settling && p.used(s, max(now, p.latest(s))) > p.settled
 }
 
-// Clamp carries the remaining weight of another period into the current one,
-// and counts of later ones back to it.
+// Clamp carries the remaining weight of another period into the current one, and counts of later
+// periods back.
 func (p *SlidingCounters) Clamp(s *Counters, now int64) (*Counters, bool) {
 	p.adopt(s, now)
 	if i := p.number(now); s.newest > i+1 {
@@ -97,7 +93,7 @@ func (p *SlidingCounters) adopt(s *Counters, now int64) {
 	*s = p.State(newest, 0, carry)
 }
 
-// used is how many units weigh at now, which is not before latest.
+// used returns how many units weigh at now, which is not before latest.
 func (p *SlidingCounters) used(s *Counters, now int64) int64 {
 	i := p.number(now)
 	older, newer := p.pair(s, i)
@@ -113,8 +109,8 @@ func (p *SlidingCounters) weigh(n, i, now int64) int64 {
 	return ratioUp(n, left, p.cell.by)
 }
 
-// pair returns the counts of the cells i-1 and i, where i is not before the
-// newest. The older one counts only if it is exactly one cell back.
+// pair returns the counts of the cells i-1 and i; i is not before the newest. The older one counts
+// only if it is exactly one cell back.
 func (p *SlidingCounters) pair(s *Counters, i int64) (older, newer int64) {
 	switch i - s.newest {
 	case 0:
@@ -144,9 +140,8 @@ func (p *SlidingCounters) remove(s *Counters, at, n int64) int64 {
 	return n
 }
 
-// after solves ceil(older*(W-e)/W) + newer <= most for the elapsed time e: in
-// this cell, else in the next one, where newer is the older, else everything
-// has passed.
+// after solves ceil(older*(W-e)/W) + newer <= most for the elapsed time e: in this cell, or in the
+// next one, where newer becomes older; beyond it everything has passed.
 func (p *SlidingCounters) after(s *Counters, now, most int64) int64 {
 	i := p.number(now)
 	older, newer := p.pair(s, i)
@@ -156,8 +151,8 @@ func (p *SlidingCounters) after(s *Counters, now, most int64) int64 {
 	return p.begin(i+1) + elapsed(newer, most, p.cell.by) - now
 }
 
-// elapsed is the smallest e with ceil(n*(width-e)/width) <= most, and width if
-// there is none below it.
+// elapsed returns the smallest e with ceil(n*(width-e)/width) <= most, or width if there is none
+// below it.
 func elapsed(n, most, width int64) int64 {
 	switch {
 	case n <= most:

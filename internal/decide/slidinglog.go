@@ -27,7 +27,7 @@ func NewSlidingLog(r Rate) (*SlidingLog, error) {
 	return &SlidingLog{quota: r.Count, period: period, wide: period >= 1<<32, shift: r.shift}, nil
 }
 
-// Limit is the quota.
+// Limit returns the quota.
 func (p *SlidingLog) Limit() int64 { return p.quota }
 
 // Answer charges n units if they fit.
@@ -51,7 +51,7 @@ func (p *SlidingLog) Charge(s *Timestamps, now, n, _ int64) Charge {
 	return Charge{N: n, At: max(now, p.latest(s)), A: n}
 }
 
-// MaxRefund is 0: charges do not move.
+// MaxRefund returns 0: charges do not move.
 func (p *SlidingLog) MaxRefund(Charge, int64) int64 { return 0 }
 
 // Refund gives n units of c back, as far as they still weigh. The second result
@@ -72,7 +72,7 @@ func (p *SlidingLog) ForceCharge(s *Timestamps, _ Charge, now, n int64) (*Timest
 	return s, cut
 }
 
-// Plausible is true: the entries of a log hold under every rate.
+// Plausible returns true: the entries of a log hold under every rate.
 func (p *SlidingLog) Plausible(*Timestamps, int64) bool { return true }
 
 // Clamp changes nothing.
@@ -84,7 +84,7 @@ func (p *SlidingLog) Reset(s *Timestamps, _ int64) *Timestamps {
 	return s
 }
 
-// Expiry is the instant from which s says no more than the zero state.
+// Expiry returns the instant from which s is equivalent to the zero state.
 func (p *SlidingLog) Expiry(s *Timestamps, now int64) int64 { return expirySliding(p, s, now) }
 
 // adopt widens the timestamps for a longer period.
@@ -102,15 +102,13 @@ func (p *SlidingLog) latest(s *Timestamps) int64 { return s.newest << p.shift }
 
 func (p *SlidingLog) together(a, b int64) bool { return a>>p.shift == b>>p.shift }
 
-// used is how many timestamps are younger than the window at now. Those that
-// are not are forgotten when the next unit is added.
+// used returns how many timestamps are younger than the window at now. add forgets the others.
 func (p *SlidingLog) used(s *Timestamps, now int64) int64 {
 	return int64(s.size) - int64(s.passed(now>>p.shift-p.period))
 }
 
-// add records n units, at most a quota. The timestamps that have passed are
-// forgotten, and the oldest of the others where they would be too many: more
-// than a quota, and than there are since the quota was larger.
+// add records n units, at most a quota. It forgets the timestamps that have passed, and the oldest
+// others beyond a quota and beyond those left from a larger quota.
 func (p *SlidingLog) add(s *Timestamps, now, n int64) {
 	at := now >> p.shift
 	s.drop(s.passed(at - p.period))
@@ -125,8 +123,7 @@ func (p *SlidingLog) add(s *Timestamps, now, n int64) {
 	}
 }
 
-// remove takes up to n timestamps of the instant at, which closes the gap from
-// the newer side.
+// remove takes up to n timestamps of the instant at, and closes the gap from the newer side.
 func (p *SlidingLog) remove(s *Timestamps, at, n int64) int64 {
 	at >>= p.shift
 	from := s.passed(at - 1) // the first that is not older
@@ -139,8 +136,8 @@ func (p *SlidingLog) remove(s *Timestamps, at, n int64) int64 {
 	return int64(gap)
 }
 
-// after is the span from now until no more than most units weigh: until the
-// unit that is one too many has passed.
+// after returns the span from now until at most most units weigh: until the last excess unit has
+// passed.
 func (p *SlidingLog) after(s *Timestamps, now, most int64) int64 {
 	i := int64(s.size) - most - 1
 	if i < 0 {

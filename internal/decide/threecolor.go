@@ -34,7 +34,7 @@ type ColorState struct {
 // Inherit copies from.
 func (s *ColorState) Inherit(from *ColorState) { *s = *from }
 
-// plan is how the two buckets are connected.
+// plan connects the two buckets.
 type plan uint8
 
 const (
@@ -80,8 +80,8 @@ func NewRFC4115(cir Rate, cbs int64, eir Rate, ebs int64) (*ThreeColor, error) {
 
 var errBothEmpty = fmt.Errorf("cbs and ebs are both 0, want one of them larger")
 
-// twoBuckets validates; the error calls the rate and the size of the second
-// bucket by their names.
+// twoBuckets makes a marker; the error names the rate and the size of the second bucket rate and
+// burst.
 func twoBuckets(p plan, cir Rate, cbs int64, xir Rate, xbs int64, rate, burst string) (*ThreeColor, error) {
 	committed, err := newMeter(cir, cbs, "cir", "cbs")
 	if err != nil {
@@ -114,8 +114,7 @@ func (m *ThreeColor) mark(s ColorState, now, n int64, in Color) (ColorState, Col
 	return s, out
 }
 
-// refill returns the state at now. A reading that is not after the last one
-// fills nothing.
+// refill returns the state at now. A reading that is not after the last one fills nothing.
 func (m *ThreeColor) refill(s ColorState, now int64) ColorState {
 	if now <= s.last {
 		return s
@@ -156,19 +155,18 @@ func (m *ThreeColor) charge(s *ColorState, n int64, out Color) {
 	}
 }
 
-// takesExcess reports whether units of that color take from the second bucket.
+// takesExcess reports whether units of color out take from the second bucket.
 func (m *ThreeColor) takesExcess(out Color) bool {
 	return out == Yellow || out == Green && m.plan == peaking
 }
 
-// Expiry is the instant from which s says no more than the zero state: all
-// buckets are full.
+// Expiry returns the instant from which all buckets are full, as in the zero state.
 func (m *ThreeColor) Expiry(s *ColorState, _ int64) int64 {
 	first, second := m.untilFull(*s)
 	return m.ticks(s.last + max(first, second))
 }
 
-// untilFull is how long each bucket takes to fill, in steps from s.last.
+// untilFull returns how long each bucket takes to fill, in steps from s.last.
 func (m *ThreeColor) untilFull(s ColorState) (committed, excess int64) {
 	committed = m.committed.after(s.committed)
 	if m.plan == spilling {
@@ -180,8 +178,8 @@ func (m *ThreeColor) untilFull(s ColorState) (committed, excess int64) {
 	return committed, m.excess.after(s.excess)
 }
 
-// until is how long it takes until n tokens are in each bucket, in steps from
-// s.last, never if they do not fit.
+// until returns how long it takes until each bucket has n tokens, in steps from s.last, never if
+// they do not fit.
 func (m *ThreeColor) until(s ColorState, n int64) (committed, excess int64) {
 	committed = m.committed.after(m.committed.missing(s.committed, n))
 	missing := m.excess.missing(s.excess, n)

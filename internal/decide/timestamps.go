@@ -1,10 +1,9 @@
 package decide
 
-// Timestamps is the state of a [SlidingLog]: the instants of the last units,
-// oldest first, in a ring that grows as it fills. Instants are whole steps, as
-// the clock reads them. Where a window is shorter than 2^32 of them each takes
-// one word of 32 bits, the low bits; the rest follows from the newest instant,
-// which is less than that away. Otherwise each takes two.
+// Timestamps is the state of a [SlidingLog]: the instants of the last units, oldest first, in a
+// ring that grows as it fills. Instants are whole steps, as the clock reads them. If a window is
+// shorter than 2^32 steps, each takes one word, its low 32 bits; the rest follows from the newest
+// instant, which is less than that away. Otherwise each takes two.
 type Timestamps struct {
 	newest int64 // the latest instant in the ring, in steps
 	head   int32 // place of the oldest
@@ -36,10 +35,10 @@ func (s *Timestamps) Inherit(from *Timestamps) {
 	}
 }
 
-// Spent is how many timestamps there are; some may have expired.
+// Spent returns the number of timestamps; some may have expired.
 func (s *Timestamps) Spent() int64 { return int64(s.size) }
 
-// passed is how many timestamps are at or before at, by bisection.
+// passed returns how many timestamps are at or before at, by bisection.
 func (s *Timestamps) passed(at int64) int32 {
 	low, high := int32(0), s.size
 	for low < high {
@@ -61,7 +60,7 @@ func (s *Timestamps) drop(n int32) {
 	}
 }
 
-// capacity is how many timestamps the ring has room for.
+// capacity returns the number of timestamps that fit the ring.
 func (s *Timestamps) capacity() int32 {
 	if s.wide {
 		return int32(len(s.ring) / 2)
@@ -69,7 +68,7 @@ func (s *Timestamps) capacity() int32 {
 	return int32(len(s.ring))
 }
 
-// place is where in the ring the i-th oldest is.
+// place returns the index of the i-th oldest in the ring.
 func (s *Timestamps) place(i int32) int32 {
 	if i += s.head; i >= s.capacity() {
 		i -= s.capacity()

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// wallClock keeps the windows of a calendar in step with the wall clock, which is set, and which
-// goes on while the machine is suspended. Instants know of neither.
+// wallClock keeps a calendar's windows in step with the wall clock, which can be set and continues
+// while the machine is suspended; instants show neither.
 //
 // It is read once a second. A step within a window moves the instants of the window; all counts
-// stay. After any other one the windows have another number, as under another period: counts of
-// windows that have ended by the wall clock are forgotten, the others go on in the window that the
-// wall clock shows. So a key that spent its quota waits for the end of that one, and each step back
-// lets a key have one quota more at most.
+// stay. Any other step renumbers the windows, as another period does: counts of windows that have
+// ended by the wall clock are forgotten, the others continue in its current window. So a key that
+// spent its quota waits for the end of that one, and each step back admits at most one more quota
+// per key.
 type wallClock struct {
 	read  func() (wall time.Time, now int64)
 	mu    sync.Mutex
@@ -23,11 +23,11 @@ type wallClock struct {
 
 const (
 	wallEvery = time.Second
-	leastStep = time.Second // less moves no window, so that debt is carried exactly
+	leastStep = time.Second // a smaller step moves no window, so that debt carries exactly
 )
 
-// Follow returns f, of a calendar, with windows that follow the wall clock. read reads it, and the
-// instant of the same moment.
+// Follow returns f, of a calendar, with windows that follow the wall clock. read returns its time
+// and the instant of the same moment.
 func (f *FixedWindow) Follow(read func() (wall time.Time, now int64)) *FixedWindow {
 	next := *f
 	next.wall = &wallClock{read: read}
@@ -61,9 +61,9 @@ func (w *wallClock) look() {
 	}
 }
 
-// stepped returns the windows after the wall clock was found to be at wall. Instants are never
-// behind, or the table would take the place of a key that has spent units for free; and a window
-// ahead at most, because that long it keeps a key for nothing.
+// stepped returns the windows after the wall clock has stepped to wall. Instants are never behind,
+// or the table would take the slot of a key with spent units for free; and at most a window ahead,
+// for which the table keeps a key needlessly.
 func (f *FixedWindow) stepped(wall time.Time, now int64, step time.Duration) *FixedWindow {
 	next, p := *f, f.calendar
 	w := p.frame(now + f.ahead)

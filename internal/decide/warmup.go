@@ -39,11 +39,9 @@ type warmupCurve struct {
 	cool      float64 // ticks in which an idle limiter stores one permit
 }
 
-// WarmupState is the state of one key: free is the instant at which the cost of
-// all admissions has drained, cold the instant at which the limiter will be
-// cold without further requests. So the permits not stored are worth cold -
-// free, which does not change with the rate: stored permits scale with their
-// maximum. The zero state is cold.
+// WarmupState is the state of one key: free is when the cost of all admissions has drained, cold
+// when the limiter will be cold without further requests. So the permits that are not stored are
+// worth cold - free at any rate: stored permits scale with their maximum. The zero state is cold.
 type WarmupState struct {
 	cold, free int64
 	taken      int64 // worth of the stored permits that the last charge took
@@ -106,10 +104,10 @@ func NewWarmup(r Rate, warmup, wait time.Duration, coldFactor float64) (*Warmup,
 	return p, nil
 }
 
-// Limit is 1: a permit starts at once when there is no debt.
+// Limit returns 1: a permit starts at once without debt.
 func (p *Warmup) Limit() int64 { return 1 }
 
-// Emission is how many ticks a permit costs when warm.
+// Emission returns how many ticks a permit costs when warm.
 func (p *Warmup) Emission() int64 { return int64(p.stable) }
 
 // Params returns the parameters of p, for a script that makes the same decisions. Depth is the warm-up.
@@ -117,7 +115,7 @@ func (p *Warmup) Params() Params {
 	return Params{p.Emission(), int64(p.warmup), p.maxWait, p.maxCost, p.maxDebt}
 }
 
-// Answer charges n permits if the earlier debt can be waited for.
+// Answer charges n permits if the wait for the earlier debt is short enough.
 func (p *Warmup) Answer(s *WarmupState, now, n int64) (*WarmupState, Answer, Quota) {
 	over := p.charge(s, now, n, p.maxWait)
 	return s, p.answer(n, over), p.quota(s, now)
@@ -153,7 +151,7 @@ func (p *Warmup) charge(s *WarmupState, now, n, wait int64) (over int64) {
 	return over
 }
 
-// take charges n permits, at most maxCost, whatever the debt is.
+// take charges n permits, at most maxCost, at any debt.
 func (p *Warmup) take(s *WarmupState, now, n int64) {
 	free, gap := WarmupParts(s, now)
 	cost, taken := p.price(gap, n)
@@ -162,9 +160,8 @@ func (p *Warmup) take(s *WarmupState, now, n int64) {
 	*s = WarmupState{cold: free + gone, free: free, taken: gone - gap}
 }
 
-// price is the time that n permits cost when permits worth gap are missing,
-// rounded up but for the noise of the arithmetic, and the worth of those that
-// are taken from the store.
+// price returns the time that n permits cost when permits worth gap are missing, rounded up except
+// for numerical noise, and the worth of those taken from the store.
 func (p *warmupCurve) price(gap, n int64) (cost, taken int64) {
 	stored := max(p.warmup-float64(gap), 0) / p.cool
 	take := min(stored, float64(n))
@@ -211,12 +208,11 @@ func (p *Warmup) Charge(s *WarmupState, now, n, delay int64) Charge {
 	return Charge{N: n, At: start, A: cost, B: n<<32 | min(ratioUp(1<<31, s.taken, cost), math.MaxUint32)}
 }
 
-// MaxRefund is 0: a refund counts from the start of its own charge only.
+// MaxRefund returns 0: a refund counts from the start of its own charge only.
 func (p *Warmup) MaxRefund(Charge, int64) int64 { return 0 }
 
-// Refund gives n permits of c back, at most their remaining weight: a charge
-// begins to drain when its work starts. The second result is in ticks. The
-// reading now must be taken under the lock.
+// Refund gives n permits of c back, at most their remaining weight: a charge begins to drain when
+// its work starts. The second result is in ticks. now must be read under the lock.
 func (p *Warmup) Refund(s *WarmupState, c Charge, now, n, _ int64) (*WarmupState, int64) {
 	weight, back, taken := p.Weight(c, n)
 	left := weight - max(now-c.At, 0)
@@ -231,8 +227,8 @@ func (p *Warmup) Refund(s *WarmupState, c Charge, now, n, _ int64) (*WarmupState
 }
 
 // Weight returns how many ticks c weighs when its work starts, how many of them n permits weigh, and the part of
-// the weight that was stored, in units of 2^-31. A charge of 0 units weighs nothing: what a permit of a later
-// settlement cost is not known.
+// the weight that was stored, in units of 2^-31. A charge of 0 units weighs nothing, because the price of a
+// later settlement is unknown.
 func (p *Warmup) Weight(c Charge, n int64) (weight, of, stored int64) {
 	cost, first := c.A, c.B>>32
 	if first == 0 {
@@ -241,7 +237,7 @@ func (p *Warmup) Weight(c Charge, n int64) (weight, of, stored int64) {
 	return ratio(cost, min(c.N, first), first), ratio(cost, firstUnits(c.N-n, c.N, first), first), c.B & math.MaxUint32
 }
 
-// Least returns the least cost of n permits more: those that were refunded cost their first price at least.
+// Least returns the least cost of n more permits: refunded ones cost at least their first price.
 func (p *Warmup) Least(c Charge, n int64) int64 {
 	if first := c.B >> 32; first > 0 { // 0 for a charge that began as a peek
 		return ratio(c.A, firstUnits(c.N, c.N+n, first), first) + 1
@@ -249,16 +245,15 @@ func (p *Warmup) Least(c Charge, n int64) int64 {
 	return 0
 }
 
-// firstUnits is how many of the units from..to are among the first charged.
+// firstUnits returns how many of the units from..to are among the first charged.
 func firstUnits(from, to, first int64) int64 { return min(to, first) - min(from, first) }
 
-// ForceCharge charges n permits more. The price of a permit depends on the time
-// at which it is taken. So permits charged beyond the first cost are not
-// refunded later, and a permit that is refunded and charged again costs at
-// least its first price: settling up and down gains nothing.
+// ForceCharge charges n permits more. A permit's price depends on when it is taken. So that
+// settling up and down gains nothing, permits beyond the first cost are not refunded later, and
+// refunded ones cost at least their first price again.
 func (p *Warmup) ForceCharge(s *WarmupState, c Charge, now, n int64) (*WarmupState, bool) {
 	if n <= 0 || s.free-now > p.maxDebt {
-		return s, false // deep in debt already: more would only overflow
+		return s, false // deep in debt: more would only overflow
 	}
 	free := max(s.free, now)
 	p.take(s, now, min(n, p.maxCost))
@@ -268,7 +263,7 @@ func (p *Warmup) ForceCharge(s *WarmupState, c Charge, now, n int64) (*WarmupSta
 	return s, false
 }
 
-// Plausible is true: as in Guava, debts stay under every rate.
+// Plausible returns true: as in Guava, debts stay under every rate.
 func (p *Warmup) Plausible(*WarmupState, int64) bool { return true }
 
 // Clamp changes nothing.
@@ -280,5 +275,5 @@ func (p *Warmup) Reset(s *WarmupState, _ int64) *WarmupState {
 	return s
 }
 
-// Expiry is the instant from which s says no more than the zero state.
+// Expiry returns the instant from which s is equivalent to the zero state.
 func (p *Warmup) Expiry(s *WarmupState, _ int64) int64 { return s.cold }

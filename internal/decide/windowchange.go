@@ -31,10 +31,9 @@ func (f *FixedWindow) replace(old *FixedWindow) {
 // tag returns the bits of word that number its period.
 func (f *FixedWindow) tag(word int64) int64 { return word & (f.unit - 1) }
 
-// carried is how much of the current window a word has spent that was counted
-// under an earlier period: its count, at most the quota, unless that window has
-// ended. Where windows are spread, the word is ahead by another phase than now,
-// and may count for up to one window longer.
+// carried returns the spent part of the current window of a word from an earlier period: its count,
+// at most the quota, unless its window has ended. With spread the word is ahead by another phase
+// than now, and may count for up to one window longer.
 func (f *FixedWindow) carried(word, now int64) int64 {
 	tag := f.tag(word)
 	old := f.before

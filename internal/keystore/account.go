@@ -5,14 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// accounts are the accounts of a store: one for the empty key, and 256 stripes of the others,
-// of which 16 are made at the first refund or invalidation in one of them.
+// accounts holds the accounts of a store: one for the empty key, and 256 stripes of the others,
+// made 16 at a time at the first refund or invalidation in one of them.
 type accounts struct {
 	own     account
 	stripes atomic.Pointer[[16]atomic.Pointer[[16]account]]
 }
 
-// untouched is the account of every stripe that nothing was refunded to. It is not written.
+// untouched is the account of every stripe without refunds. It is never written.
 var untouched account
 
 // of returns the account of the key id, to read.
@@ -28,8 +28,7 @@ func (a *accounts) of(id uint64) *account {
 	return &untouched
 }
 
-// open returns the account of the key id, to write. Whoever has just read untouched has
-// the marks from before.
+// open returns the account of the key id, to write. Marks read from untouched stay valid.
 func (a *accounts) open(id uint64) *account {
 	if found := a.of(id); found != &untouched {
 		return found
@@ -39,21 +38,18 @@ func (a *accounts) open(id uint64) *account {
 	return a.of(id)
 }
 
-// account counts the ticks refunded to one word, or to the words of one
-// stripe. It bounds how far a charge may have moved towards the present since
-// it was made, because others were refunded.
+// account counts the ticks refunded to one word, or to the words of one stripe. It bounds how far a
+// charge may have moved towards the present since it was made, because others were refunded.
 //
-// begun grows before a word is lowered and done after, so begun now less done
-// at the time of the charge covers every refund in between, in whatever order
-// the processors ran. It also covers the refunds of other keys in the stripe,
-// which errs on the safe side.
+// begun grows before a word is lowered and done after, so begun now less done at the time of the
+// charge covers every refund in between, in whatever order the processors ran. It also covers the
+// refunds of other keys in the stripe, which errs on the safe side.
 //
-// A charge is identified by its mark: the value of done before the charge. After an
-// invalidation of its key, charges with an earlier mark can no longer be refunded.
-// recent has the keys of a stripe that were invalidated last; the oldest of many goes
-// over to invalid, which concerns all keys of the stripe: charges with a mark below it
-// can no longer be refunded either. The empty key has an account of its own, and no
-// recent ones.
+// A charge is identified by its mark: the value of done before the charge. After an invalidation of
+// its key, charges with an earlier mark can no longer be refunded. recent has the keys of a stripe
+// that were invalidated last; the oldest of many goes over to invalid, which concerns all keys of
+// the stripe: charges with a mark below it can no longer be refunded either. The empty key has an
+// account of its own, without recent.
 type account struct {
 	begun   atomic.Int64
 	done    atomic.Int64
@@ -67,7 +63,7 @@ type recent struct {
 	next int
 	keys [recentKeys]struct {
 		id   atomic.Uint64
-		mark atomic.Int64 // invalid are charges with a mark below
+		mark atomic.Int64 // charges with a lower mark are invalid
 	}
 }
 
@@ -75,9 +71,8 @@ type recent struct {
 // keys have been invalidated after it, as during a flood of keys into a full table.
 const recentKeys = 16
 
-// maxRefunded is how many ticks of refunds a charge outlives. The counts wrap
-// around; those in use must lie within half of the range of an int64, or their
-// order would be lost.
+// maxRefunded is how many ticks of refunds a charge outlives. Counts wrap around: those in use must
+// span less than half of an int64, to keep their order.
 const maxRefunded = 1 << 61
 
 // invalidate ends the refunds of earlier charges to the key id.
@@ -138,8 +133,7 @@ func (a *account) valid(id uint64, mark int64) bool {
 // begin reserves most ticks for a refund.
 func (a *account) begin(most int64) { a.begun.Add(most) }
 
-// shift is how many ticks were refunded since mark, without the caller's own
-// reservation.
+// shift returns the ticks refunded since mark, without the caller's own reservation.
 func (a *account) shift(mark, own int64) int64 { return a.begun.Load() - own - mark }
 
 // end replaces a reservation by the ticks that were refunded.
@@ -152,7 +146,7 @@ func (a *account) end(most, refunded int64) {
 	}
 }
 
-// forget hands all marks over to the stripe, before their order is lost.
+// forget moves all marks to the stripe before their order is lost.
 func (r *recent) forget(a *account) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,17 +16,15 @@ const (
 	TicksPerNano = 1 << tickShift
 )
 
-// Clock reads monotonic time in ticks since its start. It counts for 4.5
-// years. The start is a field and not a package variable, so that
-// testing/synctest can replace the time of a store made in its bubble.
+// Clock reads monotonic time in ticks since its start. It counts for 4.5 years. Start is a field,
+// so that testing/synctest controls the time of a store made in its bubble.
 type Clock struct {
 	Start time.Time
 	given *given // nil: the system's clock
 }
 
-// StartClock starts a clock one nanosecond ago: the word 0 is a key that was
-// never used, so a reading must be above it. Time is that of now, or of the system
-// if now is nil.
+// StartClock starts a clock one nanosecond ago, because a reading must be above 0, the word of an
+// unused key. now tells the time; nil: the system.
 func StartClock(now func() time.Time) Clock {
 	if now == nil {
 		return Clock{Start: time.Now().Add(-time.Nanosecond)}
@@ -57,9 +55,8 @@ func (c *Clock) Wall() (wall time.Time, now int64) {
 // system is Now of the system's clock; it is inlined.
 func (c *Clock) system() int64 { return ToTicks(time.Since(c.Start)) }
 
-// given is a clock that a user has given. A reading before the latest one counts as the
-// latest. A step of more than a year takes a year, in which every limit has forgotten
-// everything.
+// given is a clock that a user has given. A reading before the latest one counts as the latest. A
+// step of more than a year counts as a year, after which every limit has forgotten everything.
 type given struct {
 	now    func() time.Time
 	mu     sync.Mutex
@@ -70,7 +67,7 @@ type given struct {
 const mostStep = 366 * 24 * time.Hour
 
 func (g *given) read() (wall time.Time, now int64) {
-	g.mu.Lock() // before the reading: one that is late would be a step back
+	g.mu.Lock() // before the reading: a late one would be a step back
 	defer g.mu.Unlock()
 	t := g.now()
 	if step := t.Sub(g.latest); step >= 0 {
@@ -83,15 +80,15 @@ func (g *given) read() (wall time.Time, now int64) {
 	return g.latest.Round(0), g.ticks
 }
 
-// Reading is one reading for several clocks. The zero Reading is still to be taken.
+// Reading is one reading for several clocks. The zero Reading is not yet taken.
 type Reading struct {
 	Clock *Clock // nil: not taken
 	Ticks int64
 }
 
-// Of returns the value of c at the reading, and takes the reading first if
-// need be. A reading from before c was started counts as its start: below 0 every state
-// would lie in the future. A clock that was given is read by itself.
+// Of returns c's value at the reading, which it takes if necessary. A reading from before c's start
+// counts as the start: below 0 every state would lie in the future. A given clock is read
+// separately.
 func (r *Reading) Of(c *Clock) int64 {
 	if r.Clock == nil {
 		r.Clock, r.Ticks = c, c.Now()
@@ -103,7 +100,7 @@ func (r *Reading) Of(c *Clock) int64 {
 	return max(r.Ticks+ToTicks(r.Clock.Start.Sub(c.Start)), TicksPerNano)
 }
 
-// OrNow is Of, and Now without a reading.
+// OrNow is Of, or Now for a nil r.
 func (r *Reading) OrNow(c *Clock) int64 {
 	if r == nil {
 		return Now
@@ -111,7 +108,7 @@ func (r *Reading) OrNow(c *Clock) int64 {
 	return r.Of(c)
 }
 
-// ToTicks converts d, and saturates at the largest duration that ticks hold.
+// ToTicks converts d and saturates at the longest duration.
 func ToTicks(d time.Duration) int64 { return int64(min(d, mostTicks)) << tickShift }
 
 const mostTicks time.Duration = 1<<(63-tickShift) - 1

@@ -7,14 +7,12 @@ import (
 	"github.com/sluice-go/sluice/internal/interleave"
 )
 
-// locked is the word of a slot whose value is in use. It lies above every
-// instant, so such a slot counts as live and is never taken. A value is read
-// under the lock only, after the id was found to be the right one, so a slot
-// that changes hands cannot be mistaken for the old key's, whatever its word.
+// locked is the word of a slot whose value is in use. It lies above every instant, so the slot
+// counts as live and is never taken. A value is read only under the lock, after a check of the id,
+// so a slot that changes hands is never mistaken for the old key's.
 const locked = math.MaxInt64
 
-// updateLocked is Update where S is *V. Nothing between lock and unlock blocks,
-// calls out or panics.
+// updateLocked is Update if S is *V. Between lock and unlock nothing blocks, calls out or panics.
 func (s *Store[S, V]) updateLocked(key string, at int64, f func(State[S], int64) (S, int64, bool)) (now int64, r Result) {
 	if key == "" {
 		was, _ := hold(&s.unkeyed.slot, 0)
@@ -33,8 +31,8 @@ func (s *Store[S, V]) updateLocked(key string, at int64, f func(State[S], int64)
 	return now, r
 }
 
-// updateHeld applies f to the value of a slot that is locked, and unlocks it. The clock is read
-// under the lock, unless f changes the value at a reading that the caller has.
+// updateHeld applies f to the value of a locked slot and unlocks it. It reads the clock under the
+// lock, unless f changes the value at the caller's reading.
 func (s *Store[S, V]) updateHeld(w *slot, was int64, v *V, at int64, f func(State[S], int64) (S, int64, bool)) (int64, Result) {
 	if at > Now {
 		if _, expiry, ok := f(s.state(v, w.id.Load()), at); ok {
@@ -52,11 +50,10 @@ func (s *Store[S, V]) updateHeld(w *slot, was int64, v *V, at int64, f func(Stat
 	return at, Updated
 }
 
-// updateAbsent applies f to a fresh value, and gives the key a slot if that has
-// changed.
+// updateAbsent applies f to a fresh value, and gives the key a slot if that has changed.
 //
-// The clock is read once the mutex is held and the key was found to be absent.
-// At an earlier reading a value that was evicted since still counted.
+// It reads the clock with the mutex held and the key known to be absent: at an earlier reading a
+// value that was evicted since still counted.
 func (s *Store[S, V]) updateAbsent(g *segment[V], id uint64, now int64, f func(State[S], int64) (S, int64, bool)) (int64, Result) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -93,8 +90,8 @@ func (s *Store[S, V]) inherit(heir, from *V) {
 	s.copying(heir, from)
 }
 
-// live is the word of a value that expires at expiry. An expiry that was too
-// large for the clock and turned negative never comes.
+// live returns the word of a value that expires at expiry. An expiry that overflowed and turned
+// negative never comes.
 func live(expiry int64) int64 { return int64(min(uint64(expiry), locked-1)) }
 
 // hold locks the slot if it belongs to id, and returns its word.
@@ -121,8 +118,8 @@ func hold(s *slot, id uint64) (was int64, ok bool) {
 	return 0, false
 }
 
-// spin waits for a lock that is held for a few nanoseconds, unless its holder
-// has lost the processor: then it needs this one.
+// spin waits for a lock that is held for a few nanoseconds. It yields the processor in case the
+// holder has lost its own.
 func spin(tries int) {
 	if tries >= 4 {
 		runtime.Gosched()

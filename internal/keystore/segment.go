@@ -15,15 +15,14 @@ type slot struct {
 	word atomic.Int64
 }
 
-// segment is a part of a table: slots in groups of eight. The hash of a key
-// picks two groups, and the key lives in one of them.
+// segment is a part of a table: slots in groups of eight. The hash of a key picks two groups, and
+// the key lives in one of them.
 //
-// A slot is expired when its word lies below now: such a word is equivalent to
-// an absent key. So expiry needs no timer, and a new key may take the slot.
-// Words are read and swapped without a lock. Taking a slot is a swap too, from
-// the old word to a tombstone, so it cannot race with a charge: one of the two
-// swaps fails and starts over. It is done with the mutex held, so a key never
-// gets two slots.
+// A slot is expired when its word lies below now: such a word is equivalent to an absent key. So
+// expiry needs no timer: a new key takes the slot. Words are read and swapped without a lock.
+// Taking a slot is a swap too, from the old word to a tombstone, so it cannot race with a charge:
+// one of the two swaps fails and starts over. It is done with the mutex held, so a key never gets
+// two slots.
 type segment[V any] struct {
 	slots  []slot
 	values []V // beside the slots, and one for a new key while it has no slot
@@ -60,8 +59,8 @@ func newSegment[V any](groups uint32, depth uint8) *segment[V] {
 	return &segment[V]{slots: make([]slot, n), values: make([]V, n+1), groups: groups, depth: depth}
 }
 
-// candidates are the first slots of the two groups that may hold id. (The leading bits have
-// already chosen the segment.) A single group is both.
+// candidates returns the first slots of the two groups that may hold id. (The leading bits have
+// already chosen the segment.) A single group counts as both.
 func (g *segment[V]) candidates(id uint64) (a, b uint64) { return candidates(id, g.groups) }
 
 func candidates(id uint64, groups uint32) (a, b uint64) {
@@ -76,7 +75,7 @@ func candidates(id uint64, groups uint32) (a, b uint64) {
 	return a, b
 }
 
-// candidate is the first of both.
+// candidate returns the first slot of id's first group.
 func candidate(id uint64, groups uint32) uint64 {
 	group, _ := bits.Mul64(bits.RotateLeft64(id, 32), uint64(groups))
 	return group * groupSize
@@ -116,8 +115,8 @@ func index(slots []slot, groups uint32, id uint64) int {
 	return match(slots, b, id)
 }
 
-// match looks at all slots of a group without a branch: to stop at the first that
-// matches takes longer, because no processor can predict which one that is.
+// match compares all slots of a group without a branch: stopping at the first match takes longer,
+// because no processor predicts it.
 func match(slots []slot, first, id uint64) int {
 	group := (*[groupSize]slot)(slots[first:])
 	found := same(group[0].id.Load(), id) | same(group[1].id.Load(), id)<<1 |
@@ -188,13 +187,12 @@ func (g *segment[V]) takeFrom(first uint64, expiredBefore int64) int {
 	}
 }
 
-// spender is a value that knows how many units it holds.
+// spender is a value that counts its units.
 type spender interface{ Spent() int64 }
 
-// evict is take where no slot has expired. In the two groups it takes the slot
-// of the key that has spent least, if the values record the spending; otherwise,
-// and among equal keys, the slot of the key that would expire first. It returns
-// -1 in the rare case that this slot is in use at the moment.
+// evict is take for the case that no slot has expired. It takes the slot of the key in both groups
+// that has spent least, if the values record the spending; otherwise, and among equal keys, the
+// slot of the key that would expire first. It returns -1 in the rare case that this slot is in use.
 func (g *segment[V]) evict(id uint64) int {
 	at, least, first := -1, int64(math.MaxInt64), int64(locked)
 	a, b := g.candidates(id)
@@ -211,14 +209,13 @@ func (g *segment[V]) evict(id uint64) int {
 		return -1
 	}
 	if v, ok := any(&g.values[at]).(spender); ok && v.Spent() != least {
-		g.slots[at].word.Store(first) // it was charged in between
+		g.slots[at].word.Store(first) // it was charged meanwhile
 		return -1
 	}
 	return at
 }
 
-// spent returns the spending in the value of a slot, 0 if unknown, and its
-// word.
+// spent returns the units spent in the value of slot i, 0 if unknown, and its word.
 func (g *segment[V]) spent(i int) (spent, word int64) {
 	s := &g.slots[i]
 	v, ok := any(&g.values[i]).(spender)
@@ -233,8 +230,7 @@ func (g *segment[V]) spent(i int) (spent, word int64) {
 	return spent, word
 }
 
-// nextExpiry is the lowest word in the groups of id: the next slot to expire
-// there.
+// nextExpiry returns the lowest word in the groups of id: the next slot to expire there.
 func (g *segment[V]) nextExpiry(id uint64) int64 {
 	a, b := g.candidates(id)
 	_, inA := g.lowest(a)
@@ -242,8 +238,8 @@ func (g *segment[V]) nextExpiry(id uint64) int64 {
 	return min(inA, inB)
 }
 
-// lowest finds the lowest word in the group that begins at first. The caller
-// may lack the mutex, and then a slot may be changing hands.
+// lowest finds the lowest word in the group that begins at first. Without the mutex a slot may be
+// changing hands.
 func (g *segment[V]) lowest(first uint64) (at int, word int64) {
 	word = locked
 	group := g.slots[first:][:groupSize]

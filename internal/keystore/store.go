@@ -9,14 +9,12 @@ import (
 	"github.com/sluice-go/sluice/internal/interleave"
 )
 
-// Store keeps a state S for each key and for the empty key. A key that was
-// never seen has the zero state. The table has nothing until the first key arrives, room
-// for 8 then, and grows with the keys.
+// Store keeps a state S for each key and for the empty key. An unused key has the zero state. The
+// table is empty until the first key, then has room for 8, and grows with the keys.
 //
-// There are two implementations. Where S is int64 and V is struct{}, the state
-// is one word, which is swapped without a lock: an instant in ticks, before
-// which the state is live. Otherwise S is *V; the values lie beside a table of
-// words, which are their expiries and their locks.
+// There are two implementations. If S is int64 and V is struct{}, the state is one word, swapped
+// without a lock: an instant in ticks, before which the state is live. Otherwise S is *V; the
+// values lie beside a table of words, which are their expiries and their locks.
 //
 // A Store must not be copied.
 type Store[S, V any] struct {
@@ -57,8 +55,7 @@ func (s *Store[S, V]) Init(c Config, inherit func(heir, from *V)) {
 	_, s.lockFree = any(state).(int64)
 }
 
-// SetInitial sets the word of a key that was never seen, in place of 0. It must
-// be called before the first Update.
+// SetInitial sets the word of an unused key, by default 0. Call it before the first Update.
 func (s *Store[S, V]) SetInitial(word int64) {
 	s.initial = word
 	s.unkeyed.word.Store(word)
@@ -72,10 +69,9 @@ type State[S any] struct {
 	accounts *accounts
 }
 
-// Invalidate ends the refunds of all charges that the state holds; and of the oldest
-// charges to some other keys, where many keys are invalidated. An update that forgives
-// something calls it before it returns, and one that forgives everything once more
-// after Update.
+// Invalidate ends the refunds of all charges in the state and, when many keys are invalidated, of
+// the oldest charges to some others. An update that forgives something calls it before it returns;
+// one that forgives everything, again after Update.
 func (s State[S]) Invalidate() { s.accounts.open(s.ID).invalidate(s.ID) }
 
 // Valid reports whether the charge with this mark can still be refunded.
@@ -100,22 +96,21 @@ const (
 	lost    // another goroutine changed the state: load it again
 )
 
-// Update applies f to the state of key atomically, and returns the instant of
-// the decision. f returns the next state and its expiry, or false if nothing
-// has changed. A word is its own expiry; a value is changed in place.
+// Update applies f to the state of key atomically, and returns the instant of the decision. f
+// returns the next state and its expiry, or false if nothing has changed. A word is its own expiry;
+// a value is changed in place.
 //
 // The instant of the decision:
 //   - at is a reading of the clock: that reading;
 //   - at is [Now]: a new reading;
 //   - at is [Fresh]: a reading taken after the state is loaded;
-//   - the key is absent: always a new reading, because its word may have expired since
-//     the earlier one.
+//   - the key is absent: always a new reading, because its word may have expired since the earlier
+//     one.
 //
-// Where f changes nothing, which is a denial or a look, the reading is not older than the
-// state: otherwise it would deny what others have charged for a later instant.
+// If f changes nothing, as for a denial or a peek, the reading is not older than the state: an
+// older one would show others' later charges as debt.
 //
-// f may run several times. A value is locked while f runs, so f must not block, call
-// out or panic.
+// f may run several times. A value is locked while f runs, so f must not block, call out or panic.
 func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64) (next S, expiry int64, ok bool)) (now int64, r Result) {
 	if !s.lockFree {
 		return s.updateLocked(key, at, f)
@@ -167,7 +162,7 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 	}
 }
 
-// slotOf is the hash of a key, and the slot in which it may be.
+// slotOf returns the hash of a key and the slot that may hold it.
 func (s *Store[S, V]) slotOf(key string) (id uint64, w *slot) {
 	if key == "" {
 		return 0, &s.unkeyed.slot
@@ -176,8 +171,8 @@ func (s *Store[S, V]) slotOf(key string) (id uint64, w *slot) {
 	return id, s.keys.find(id)
 }
 
-// insert looks for the slot of a key again, and applies f if it has none; if that has
-// changed the state, it gets one. The clock is read after the key was found to be absent.
+// insert looks for the slot of a key again. If there is none, it applies f and, if that changes the
+// state, takes a slot. It reads the clock once the key is known to be absent.
 func (s *Store[S, V]) insert(absent State[S], at int64, f func(State[S], int64) (S, int64, bool)) (w *slot, now int64, r Result) {
 	w, _, g := s.keys.look(absent.ID)
 	if w != &noSlot {
@@ -192,12 +187,12 @@ func (s *Store[S, V]) insert(absent State[S], at int64, f func(State[S], int64) 
 	return w, now, s.place(g, absent.ID, any(next).(int64), now)
 }
 
-// Refund takes back at most limit ticks of the charge with this mark. f refunds
-// them and returns how many they were, the result of Refund too; shift is how many ticks of other charges
-// were refunded since. f does not run if the charge was invalidated.
+// Refund takes back at most limit ticks of the charge with this mark. f refunds them and returns their
+// number, which Refund returns too; shift is how many ticks of other charges were refunded since. f does
+// not run if the charge was invalidated.
 //
-// The clock is read after the state: a refund that was computed at an older
-// reading would give back units that have drained meanwhile.
+// The clock is read after the state: a refund that was computed at an older reading would give back units
+// that have drained meanwhile.
 func (s *Store[S, V]) Refund(key string, mark, limit int64, f func(s State[S], now, shift int64) (next S, expiry, ticks int64, ok bool)) int64 {
 	var a *account
 	var refunded int64
@@ -249,14 +244,14 @@ func (s *Store[S, V]) Len(now func(id uint64) int64) (n int) {
 	return n
 }
 
-// Cap is the number of live keys that have room.
+// Cap returns the number of live keys that have room.
 func (s *Store[S, V]) Cap() int { return s.keys.maxKeys }
 
-// Overflowed counts the updates of absent keys that found no room. Each that was
-// not turned away has evicted a key.
+// Overflowed counts the updates of absent keys that found no room. Each one that was not denied
+// evicted a key.
 func (s *Store[S, V]) Overflowed() uint64 { return s.keys.full.Load() }
 
-// RoomAfter is how many ticks after now there may be room for a new key.
+// RoomAfter returns after how many ticks from now there may be room for a new key.
 func (s *Store[S, V]) RoomAfter(key string, now int64) int64 {
 	id := s.keys.hash(key)
 	if w := s.keys.segment(id).nextExpiry(id); w != locked {

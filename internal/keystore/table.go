@@ -36,7 +36,7 @@ type table[V any] struct {
 	growing  sync.Mutex
 }
 
-// lingering is for how long an expired key keeps its slot.
+// lingering is how long an expired key keeps its slot.
 const lingering = int64(time.Second) * TicksPerNano
 
 // directory points to the segments by the leading bits of a hash. A segment
@@ -46,8 +46,8 @@ type directory[V any] struct {
 	entries []entry[V]
 }
 
-// entry is a segment, and the slots of a large one as well: with 500 segments a decision
-// would often miss the cache once more if it had to read there where the slots are.
+// entry is a segment and, for a large one, its slots: with 500 segments reading them there would
+// often cost another cache miss.
 type entry[V any] struct {
 	large   atomic.Pointer[[mostGroups * groupSize]slot]
 	segment atomic.Pointer[segment[V]]
@@ -114,7 +114,7 @@ func (t *table[V]) hash(key string) uint64 {
 	return 1
 }
 
-// segment is where id belongs at the moment.
+// segment returns the segment where id currently belongs.
 func (t *table[V]) segment(id uint64) *segment[V] { return t.entry(id).segment.Load() }
 
 func (t *table[V]) entry(id uint64) *entry[V] {
@@ -134,19 +134,18 @@ func (t *table[V]) find(id uint64) *slot {
 	return e.segment.Load().find(id)
 }
 
-// moved reports that id may have left g while the caller looked for it there.
+// moved reports whether id may have left g while the caller looked for it there.
 func (t *table[V]) moved(g *segment[V], id uint64) bool {
 	if g.splitting.Load() {
-		g.mu.Lock() // when it is over
+		g.mu.Lock() // until the move is over
 		defer g.mu.Unlock()
 		return true
 	}
 	return t.segment(id) != g
 }
 
-// room takes a slot of g for id and returns its index. The caller holds the mutex
-// of g and stores the word. It is lost if the key has to look for its segment
-// again.
+// room takes a slot of g for id and returns its index. The caller holds the mutex of g and stores
+// the word. The result is lost if the key must look for its segment again.
 func (s *Store[S, V]) room(g *segment[V], id uint64, now int64) (at int, r Result) {
 	t := &s.keys
 	r = Updated
@@ -173,14 +172,14 @@ func (s *Store[S, V]) room(g *segment[V], id uint64, now int64) (at int, r Resul
 	return at, r
 }
 
-// mayGrow reports that g makes room before a key is evicted. The caller holds its mutex.
+// mayGrow reports whether g grows before a key is evicted. The caller holds its mutex.
 func (t *table[V]) mayGrow(g *segment[V]) bool {
 	return len(g.slots) < int(t.groups)*groupSize || g.depth < t.depth
 }
 
-// grow replaces a small segment by one of the usual size, which has room for all of its
-// keys: each goes to its first group. The caller holds the mutex of g. The slots of g keep
-// their tombstones, and g is nobody's.
+// grow replaces a small segment by one of the usual size, which has room for all of its keys: each
+// goes to its first group. The caller holds the mutex of g. The slots of g keep their tombstones,
+// and g is unused.
 func (t *table[V]) grow(g *segment[V]) bool {
 	if len(g.slots) == int(t.groups)*groupSize {
 		return false

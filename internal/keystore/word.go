@@ -2,14 +2,13 @@ package keystore
 
 import "github.com/sluice-go/sluice/internal/interleave"
 
-// gap is where an absent key was missed.
+// gap records where a key was absent.
 type gap[V any] struct {
 	segment *segment[V]
 	inserts int64 // of the segment, before the key was found to be absent
 }
 
-// look looks for a key again whose slot is no longer its own. An absent one has
-// noSlot, and a gap.
+// look looks again for a key whose slot changed hands. An absent one has noSlot and a gap.
 func (t *table[V]) look(id uint64) (*slot, int64, gap[V]) {
 	for {
 		g := t.segment(id)
@@ -25,9 +24,8 @@ func (t *table[V]) look(id uint64) (*slot, int64, gap[V]) {
 	}
 }
 
-// place gives an absent key a slot with the word next. It is lost if another
-// key was inserted in the segment since: it may have been this one, and have
-// expired again.
+// place gives an absent key a slot with the word next. The result is lost if a key was inserted in
+// the segment since: it may have been this one, and have expired again.
 func (s *Store[S, V]) place(gap gap[V], id uint64, next, now int64) Result {
 	g := gap.segment
 	g.mu.Lock()
@@ -44,8 +42,9 @@ func (s *Store[S, V]) place(gap gap[V], id uint64, next, now int64) Result {
 	return r
 }
 
-// swapped undoes a swap from word to next in a slot that is another key's by now, and reports whether
-// it was made in time: then id has moved to another segment since, with a word of at least next.
+// swapped undoes a swap from word to next in a slot that now belongs to another key. It reports
+// whether the swap was in time: then id has since moved to another segment, with a word of at least
+// next.
 func (t *table[V]) swapped(s *slot, id uint64, word, next int64) bool {
 	if s.restore(word, next) {
 		return false
@@ -54,9 +53,9 @@ func (t *table[V]) swapped(s *slot, id uint64, word, next int64) bool {
 	return word >= next && !t.segment(id).has(s)
 }
 
-// restore undoes a swap from word to next, and reports whether it did. The slot expired, was taken
-// over, and the word of the new key happened to equal ours. If it has changed meanwhile, the charge
-// stays with that key, which errs on the safe side.
+// restore undoes a swap from word to next, and reports whether it did. The slot expired and changed
+// hands, and the new key's word happened to equal ours. If it has changed since, the charge stays
+// with that key, which errs on the safe side.
 func (s *slot) restore(word, next int64) bool {
 	interleave.Point()
 	return s.word.CompareAndSwap(next, word)
