@@ -7,9 +7,9 @@ import (
 	"github.com/sluice-go/sluice/distributed/internal/remote"
 )
 
-// Batches reports that two buckets, or two fixed windows, of one store can be decided in one
-// step. The callers' keys must be the same in a cluster, behind a proxy that parts them, and until the
-// store knows that there is neither: for example a limit per user and one per user and day. It implements [algo.Batcher], for [algo.AcquireAll].
+// Batches reports whether a and b, two buckets or two fixed windows of one store, can be decided
+// in one step. Their keys must be equal in a cluster, behind a proxy that splits scripts by key, and
+// until the store knows that there is neither. It implements [algo.Batcher], for [algo.AcquireAll].
 func (l *Limiter) Batches(a, b algo.Request) bool {
 	other, ok := b.Limiter.(*Limiter)
 	if !ok || other.store != l.store || l.isClosed() || other.isClosed() {
@@ -27,7 +27,7 @@ func (l *Limiter) AcquireBatch(ctx context.Context, reqs []algo.Request, leases 
 	return l.acquireAll(ctx, reqs, leases, opAcquireAll)
 }
 
-// PeekBatch answers as AcquireBatch would and charges nothing. It implements
+// PeekBatch returns the answers of AcquireBatch and charges nothing. It implements
 // [algo.Batcher].
 func (l *Limiter) PeekBatch(ctx context.Context, reqs []algo.Request, leases []algo.Lease) error {
 	return l.acquireAll(ctx, reqs, leases, opPeekAll)
@@ -45,7 +45,7 @@ func (l *Limiter) acquireAll(ctx context.Context, reqs []algo.Request, leases []
 	return nil
 }
 
-// group is several requests to limits of one store and one script.
+// group holds several requests to limits of one store and one script.
 type group struct {
 	store *Store
 	parts []groupPart
@@ -65,11 +65,11 @@ type groupPart struct {
 	corrections uint64 // of the key, before the request
 }
 
-// units is how many are charged.
+// units returns how many units are charged.
 func (p *groupPart) units() int64 { return p.N + p.extra }
 
-// newGroup copies the parts of reqs that it needs, because the answer may come
-// after the caller has gone on. A cost that can never fit makes it a peek.
+// newGroup copies what it needs of reqs, because the answer may come after the
+// caller has left. A cost that can never fit turns it into a peek.
 func newGroup(s *Store, reqs []algo.Request, op int64) *group {
 	g := &group{store: s, parts: make([]groupPart, len(reqs)), op: op}
 	for i, r := range reqs {
@@ -90,8 +90,7 @@ func newGroup(s *Store, reqs []algo.Request, op int64) *group {
 	return g
 }
 
-// here decides in this process, if each part can be spent from its block or its denial is
-// known.
+// here decides in this process if it can spend each part from its block or prove its denial.
 func (g *group) here(leases []algo.Lease) bool {
 	if g.twice {
 		return false
@@ -114,7 +113,7 @@ func (g *group) here(leases []algo.Lease) bool {
 	return true
 }
 
-// giveBack refunds the units spent from blocks. The decisions stay, as results of
+// giveBack refunds the units spent from blocks and keeps the decisions, as results of
 // peeks.
 func (g *group) giveBack(leases []algo.Lease) {
 	for i := range leases {
@@ -143,7 +142,7 @@ func (g *group) remote(ctx context.Context, leases []algo.Lease) bool {
 	return answered
 }
 
-// want finds the blocks of the parts, and returns how many are to be filled. The caller
+// want finds the blocks of the parts and returns how many need filling. The caller
 // must call ask.
 func (g *group) want() (filling int) {
 	for i := range g.parts {
@@ -160,7 +159,7 @@ func (g *group) want() (filling int) {
 	return filling
 }
 
-// ask asks Redis once. The first result is whether all parts are charged.
+// ask asks Redis once. all reports whether all parts are charged.
 func (g *group) ask(ctx context.Context, leases []algo.Lease) (all, answered bool) {
 	r := g.request()
 	if g.store.remote.Do(ctx, r) {
@@ -196,8 +195,8 @@ func (g *group) request() *remote.Request {
 	return r
 }
 
-// answer writes the answer to leases, and fills blocks. It reports whether all parts are
-// charged, and false if a key holds another type.
+// answer writes the answer to leases and fills blocks. all reports whether all parts are
+// charged; ok is false if a key holds a value of another type.
 func (g *group) answer(r *remote.Request, leases []algo.Lease) (all, ok bool) {
 	decisions, handles, all := g.explain(r)
 	for i := range g.parts {
@@ -234,7 +233,7 @@ func (g *group) answer(r *remote.Request, leases []algo.Lease) (all, ok bool) {
 	return all, true
 }
 
-// fill notes the answer d in the block of the part, and the units that were charged for it.
+// fill records in the part's block the answer d and the units charged for the block.
 func (p *groupPart) fill(r *remote.Request, charge algo.Handle, d *algo.Decision, charged bool) {
 	switch {
 	case p.block == nil:
@@ -247,8 +246,8 @@ func (p *groupPart) fill(r *remote.Request, charge algo.Handle, d *algo.Decision
 	}
 }
 
-// explain explains the parts in order, each after the charges of those before.
-// If they are not charged, the decisions describe the limits without a charge.
+// explain explains the parts in order, each after the charges of earlier ones.
+// Without a charge the decisions describe the limits as they are.
 func (g *group) explain(r *remote.Request) (decisions []algo.Decision, handles []algo.Handle, all bool) {
 	decisions, handles, all = make([]algo.Decision, len(g.parts)), make([]algo.Handle, len(g.parts)), true
 	for i := range g.parts {
@@ -266,7 +265,7 @@ func (g *group) explain(r *remote.Request) (decisions []algo.Decision, handles [
 	return decisions, handles, all
 }
 
-// UndoCharge undoes charges whose caller has stopped waiting.
+// UndoCharge refunds charges whose caller has stopped waiting.
 func (g *group) UndoCharge(r *remote.Request) {
 	if r.Err != nil {
 		return

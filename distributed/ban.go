@@ -18,10 +18,10 @@ type Ban struct {
 	args    remote.Args // of the record of a key
 }
 
-// banScripts are the scripts that ask for a ban first, by the script of the limit.
+// banScripts caches the results of banScript by the limit's script.
 var banScripts sync.Map
 
-// banScript is s with bans. The source of s becomes a function of the keys and the
+// banScript returns s with bans: it makes the source of s a function of the keys and the
 // arguments.
 func banScript(s *remote.Script) *remote.Script {
 	if known, ok := banScripts.Load(s); ok {
@@ -35,19 +35,18 @@ func banScript(s *remote.Script) *remote.Script {
 }
 
 // NewBan bans keys of l that keep exceeding it, in all instances that wrap the limit of that
-// name. It has the rules and the arguments of [guard.NewBan]: denials of the quota are counted
-// over all instances; a ban doubles and is forgotten in the same way; and the answers are the
-// same. Each algorithm can be wrapped, except limits on units in flight, because their
-// denials are not about a quota.
+// name. It has the arguments, rules and answers of [guard.NewBan], and counts denials of the
+// quota over all instances. It takes every algorithm, except limits on units in flight,
+// because their denials are not about a quota.
 //
 // The script of the decision reads and writes the record of a key, so a ban costs no round
-// trip. The record has a key of its own, of about 100 bytes, that expires when the ban is
+// trip. The record is a Redis key of about 100 bytes that expires when the ban is
 // forgotten. An instance answers for a known ban without Redis, and asks again every second,
-// as far as [WithDenyCache] has room; all other decisions go to Redis: neither earlier
+// as far as [WithDenyCache] has room. All other decisions go to Redis; neither earlier
 // denials nor blocks answer them.
 //
-// While Redis is away, the fallback of l decides: denials are not counted, and bans that are
-// known to this instance last until they end. If the server's clock steps back, a ban ends
+// While Redis is away, the fallback of l decides: denials are not counted, and bans that
+// this instance knows last until they end. If the server's clock steps back, a ban ends
 // at most the longest ban later. Instances with different arguments count by their own.
 //
 // The error names the argument, or the kind of l.
@@ -65,7 +64,7 @@ func NewBan(l *Limiter, denials algo.Rate, first, longest time.Duration) (*Ban, 
 	return &Ban{l, remote.Args{opAcquire, denials.Count, microsecond(denials.Period), microsecond(first), microsecond(longest)}}, nil
 }
 
-// About is about the limit.
+// About describes the limit.
 func (b *Ban) About() algo.Description { return b.limiter.About() }
 
 // Acquire denies a banned key. For other keys the limit decides, and its denials are
@@ -79,8 +78,8 @@ func (b *Ban) Acquire(ctx context.Context, key string, n int64) (lease algo.Leas
 	return lease, nil
 }
 
-// Peek returns the answer of Acquire, and counts and charges nothing: before the denial that
-// causes a ban it is the limit's.
+// Peek returns the answer of Acquire, and counts and charges nothing. For the denial that
+// would cause a ban it returns the limit's answer.
 func (b *Ban) Peek(ctx context.Context, key string, n int64) (algo.Decision, error) {
 	l := b.limiter
 	if n < 0 || key == "" || l.isClosed() {
@@ -91,7 +90,6 @@ func (b *Ban) Peek(ctx context.Context, key string, n int64) (algo.Decision, err
 	return lease.Decision, nil
 }
 
-// decide answers a call.
 func (b *Ban) decide(c call, lease *algo.Lease) {
 	l := b.limiter
 	l.store.registry.start()
@@ -111,7 +109,7 @@ func (b *Ban) decide(c call, lease *algo.Lease) {
 	}
 }
 
-// remote lets Redis decide. It reports false if there is no answer.
+// remote asks Redis. It reports false if there is no answer.
 func (b *Ban) remote(c call, record string, lease *algo.Lease) bool {
 	l := b.limiter
 	c.corrections = l.store.denied.corrections(c.redisKey)
@@ -146,27 +144,27 @@ func (b *Ban) remote(c call, record string, lease *algo.Lease) bool {
 	return true
 }
 
-// banOf reads the reply about a record: whether the limit was asked, and how long the key
-// is banned.
+// banOf reads the reply about a record: asked reports whether the limit decided, left is the
+// rest of the ban.
 func banOf(r *remote.Request) (asked bool, left time.Duration) {
 	a := r.Answer(1)
 	return a.Reply[1] == 1, micros(a.Reply[0] - a.Now)
 }
 
-// banUndo is a ban's side of late replies.
+// banUndo keeps UndoCharge out of Ban's public methods.
 type banUndo Ban
 
-// UndoCharge undoes a charge whose caller has stopped waiting.
+// UndoCharge refunds a charge whose caller has stopped waiting.
 func (b *banUndo) UndoCharge(r *remote.Request) {
 	if asked, _ := banOf(r); asked {
 		(*releaser)(b.limiter).UndoCharge(r)
 	}
 }
 
-// record is the Redis key of a key's record. No name ends in this.
+// record returns the Redis key of key's record. No limit's name ends in ::ban.
 func (b *Ban) record(key string) string { return b.limiter.redisKey(key) + "::ban" }
 
-// denial is the decision on a key whose ban lasts for left.
+// denial returns the decision on a key whose ban lasts for left.
 func (b *Ban) denial(left time.Duration, from algo.Source) algo.Decision {
 	return algo.Decision{
 		Reason: algo.Banned, Limit: b.limiter.load().describe().Quota,
@@ -174,22 +172,21 @@ func (b *Ban) denial(left time.Duration, from algo.Source) algo.Decision {
 	}
 }
 
-// Banned returns how much longer key is banned; 0 if it is not. The error is
+// Banned returns the rest of key's ban; 0 without a ban. The error is
 // [ErrUnavailable], or the error of Redis.
 func (b *Ban) Banned(ctx context.Context, key string) (left time.Duration, err error) {
 	lim := b.limiter.load()
 	return left, b.execute(ctx, key, lim.acquireArgs(key, 0), b.args, func(r *remote.Request) { _, left = banOf(r) })
 }
 
-// Reset lifts the ban of key and forgets its denials and earlier bans, in all instances:
-// within a second in those that have answered for the ban. The key's debt stays; see
-// [Limiter.Reset]. The error is [ErrUnavailable], or the error of Redis.
+// Reset lifts the ban of key and forgets its denials and earlier bans, in all instances,
+// within a second. The key's debt stays; see [Limiter.Reset]. The error is
+// [ErrUnavailable], or the error of Redis.
 func (b *Ban) Reset(ctx context.Context, key string) error {
 	return b.execute(ctx, key, remote.Args{}, remote.Args{opReset}, func(*remote.Request) { b.limiter.store.denied.drop(b.record(key)) })
 }
 
-// execute runs a command that Redis must execute, and passes the reply to
-// done.
+// execute runs a command that needs Redis, and passes the reply to done.
 func (b *Ban) execute(ctx context.Context, key string, a, ban remote.Args, done func(*remote.Request)) error {
 	l := b.limiter
 	switch {

@@ -9,19 +9,18 @@ import (
 	"github.com/sluice-go/sluice/distributed/internal/remote"
 )
 
-// blocks spares Redis on busy keys: it charges a block of units in advance and
-// spends them in this process. A nil pointer has no blocks.
+// blocks saves round trips for busy keys: it charges a block of units in advance
+// and spends them in this process. A nil pointer has no blocks.
 //
-// The excess over the bucket's own bound is the units that are charged and not
-// yet spent, because they may be spent in a window that does not contain their
-// charge: at most one block for each instance and key. So the size of a block
-// is the excess that the user allows, divided by twice the number of instances,
-// because as many again may have started since they were counted. An instance
-// that crashes loses its block, which admits less.
+// Units that are charged but not yet spent may be spent in a window without their
+// charge. They are the excess over the bucket's own bound: at most one block for
+// each instance and key. So the size of a block is the excess that the user allows,
+// divided by twice the number of instances, because as many again may have started
+// since they were counted. An instance that crashes loses its block, which admits less.
 //
-// A block is taken only for a key that was used within the last second and
-// whose bucket has room for a block of every instance, so near the limit
-// decisions are exact. A block lives for a second; then the rest goes back.
+// blocks takes a block only for a key that was used within the last second and
+// whose bucket has room for a block of every instance, so decisions near the limit
+// are exact. A block lives for a second; then the rest is refunded.
 type blocks struct {
 	limiter *Limiter
 	seed    maphash.Seed
@@ -34,7 +33,7 @@ type blockShard struct {
 	keys map[string]*block
 }
 
-// block is the units that this instance holds of one key.
+// block holds this instance's prepaid units of one key.
 type block struct {
 	of       *blocks
 	key      string
@@ -76,7 +75,7 @@ func (b *blocks) find(key string) *block {
 	return s.keys[key]
 }
 
-// spend takes n > 0 units from the block of key, if it has so many.
+// spend takes n > 0 units from the block of key, if it has that many.
 func (b *blocks) spend(lease *algo.Lease, key string, n int64) bool {
 	if b == nil || n == 0 {
 		return false
@@ -85,7 +84,7 @@ func (b *blocks) spend(lease *algo.Lease, key string, n int64) bool {
 	return k != nil && k.spend(lease, n)
 }
 
-// fillable returns the block that a call may fill, nil if it must stay exact.
+// fillable returns the block that c may fill; nil if c must stay exact.
 func (b *blocks) fillable(c call) *block {
 	if b == nil || c.charge(0) == 0 {
 		return nil
@@ -105,8 +104,8 @@ func (b *blocks) fillable(c call) *block {
 	return k
 }
 
-// size is the number of units that a block may have now; 0 while an instance that
-// may have blocks is missing in the count.
+// size returns how many units a block may have now; 0 while the count may lack an
+// instance that has blocks.
 func (b *blocks) size() int64 {
 	in := b.limiter.store.registry.counted.Load()
 	switch {
@@ -118,7 +117,7 @@ func (b *blocks) size() int64 {
 	return b.limiter.store.blocks / int64(2*in.count)
 }
 
-// spend takes n units from the block, if it has so many.
+// spend takes n units from the block, if it has that many.
 func (k *block) spend(lease *algo.Lease, n int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -140,7 +139,7 @@ func (k *block) spend(lease *algo.Lease, n int64) bool {
 	return true
 }
 
-// acquire asks Redis, for a new block too if it is time. It reports false if
+// acquire asks Redis for c, and for a new block if one is due. It reports false if
 // there is no answer.
 func (k *block) acquire(c call, lease *algo.Lease) bool {
 	l := k.of.limiter
@@ -169,8 +168,8 @@ func (k *block) acquire(c call, lease *algo.Lease) bool {
 	return true
 }
 
-// want returns how many units to charge beyond the n that are needed. After a
-// result above 0 the caller must call fill or failed.
+// want returns how many units to charge in addition to n. After a result above 0
+// the caller must call fill or failed.
 func (k *block) want(g *bucket, n int64) int64 {
 	size := k.of.size()
 	k.mu.Lock()
@@ -185,7 +184,7 @@ func (k *block) want(g *bucket, n int64) int64 {
 	return extra
 }
 
-// fill notes an answer, and the extra units that were charged.
+// fill records an answer and the extra units that were charged.
 func (k *block) fill(r *remote.Request, charge algo.Handle, d *algo.Decision, extra int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -212,7 +211,7 @@ func (k *block) failed(extra int64) {
 	}
 }
 
-// returnRest gives the unspent units back to Redis. The caller holds k.mu.
+// returnRest refunds the unspent units. The caller holds k.mu.
 func (k *block) returnRest() {
 	if k.left > 0 {
 		(*releaser)(k.of.limiter).correctTo(k.charge, k.charge.N-k.left)
@@ -220,8 +219,7 @@ func (k *block) returnRest() {
 	}
 }
 
-// sweep gives back the blocks that were not spent in time, and removes idle
-// keys.
+// sweep refunds the blocks that were not spent in time, and removes idle keys.
 func (b *blocks) sweep() {
 	for !b.limiter.closed.Load() && b.limiter.store.remote.Sleep(blockLifetime/4) {
 		b.collect(time.Now())
@@ -247,7 +245,7 @@ func (b *blocks) collect(now time.Time) {
 	}
 }
 
-// close gives everything back. A block that is being fetched goes back when it comes.
+// close refunds all blocks, and those on their way when they arrive.
 func (b *blocks) close() {
 	if b == nil {
 		return
@@ -266,8 +264,8 @@ func (b *blocks) close() {
 	}
 }
 
-// drop removes the block of a key that has been reset or banned: its charge no
-// longer counts.
+// drop removes the block of a key that has been reset or banned, because its
+// charge no longer counts.
 func (b *blocks) drop(key string) {
 	if b == nil {
 		return

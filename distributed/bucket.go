@@ -55,7 +55,7 @@ func microseconds(r algo.Rate) decide.Rate {
 	return decide.Rate{Count: r.Count, Period: r.Period, Resolution: decide.Microseconds}
 }
 
-// micros converts a span of the server's clock, 0 for a negative one.
+// micros converts a span of the server's clock; a negative one becomes 0.
 func micros(us int64) time.Duration { return decide.Microseconds.Duration(max(us, 0)) }
 
 func (b *bucket) script() *remote.Script { return bucketScript }
@@ -72,8 +72,8 @@ func (b *bucket) acquireArgs(_ string, n int64) remote.Args {
 
 func (b *bucket) mark() int64 { return markOf(2*b.Depth+b.MaxWait, b.Emission) }
 
-// possible makes a peek of a cost that can never fit: it must not be charged, and
-// it could exceed the largest integer of a script.
+// possible returns n, or 0 (a peek) for a cost that can never fit, which could exceed
+// the largest integer of a script.
 func possible(n, maxCost int64) int64 {
 	if n > maxCost {
 		return 0
@@ -86,8 +86,7 @@ func (b *bucket) explain(a remote.Answer, n int64) (algo.Decision, algo.Handle) 
 	if a.Flag() == flagBanned {
 		return whileBanned(b, n, tat-a.Now), algo.Handle{}
 	}
-	// Whether tat is plausible here does not matter: other parameters on the key
-	// may allow more debt.
+	// tat may be implausible here, because other parameters on the key may allow more debt.
 	next, answer, quota := b.gcra.Answer(tat, a.Now, n)
 	return decision(answer, quota), handle(b.gcra.Charge(next, a.Now, n, answer.Delay), account)
 }
@@ -107,8 +106,8 @@ func decision(a decide.Answer, q decide.Quota) algo.Decision {
 	return d
 }
 
-// whileBanned denies n units of a key that is banned for left more microseconds, 0 units too: a
-// lease without a charge could be settled.
+// whileBanned denies n units of a key that is banned for left more microseconds. It denies 0 units
+// too, because a lease without a charge could be settled.
 func whileBanned(l limit, n, left int64) algo.Decision {
 	d := algo.Decision{Reason: algo.Banned, Limit: l.describe().Quota, RetryAfter: micros(left), NextAfter: micros(left), ResetAfter: micros(left)}
 	if n > l.maxCost() {
@@ -117,7 +116,7 @@ func whileBanned(l limit, n, left int64) algo.Decision {
 	return d
 }
 
-// handle keeps a charge, and the mark that the key's account had then.
+// handle converts c and the mark that the key's account had then.
 func handle(c decide.Charge, mark int64) algo.Handle {
 	return algo.Handle{N: c.N, At: c.At, State: [3]int64{c.A, c.B, mark}}
 }
@@ -126,14 +125,13 @@ func chargeOf(h algo.Handle) decide.Charge {
 	return decide.Charge{N: h.N, At: h.At, A: h.State[0], B: h.State[1]}
 }
 
-// refundArgs gives back n units as far as the charge still weighs; see
-// [decide.GCRA.Refund].
+// refundArgs refunds n units as far as their charge still weighs; see [decide.GCRA.Refund].
 func (b *bucket) refundArgs(h algo.Handle, n int64) remote.Args {
 	c := chargeOf(h)
 	return remote.Args{opRefund, b.gcra.MaxRefund(c, n), c.At + b.gcra.MaxRefund(c, c.N), c.A, h.State[2]}
 }
 
-// giveBackArgs: give back n units as far as they weigh, at most all debt.
+// giveBackArgs refunds n units of any charge, at most the debt.
 func (b *bucket) giveBackArgs(_ string, n int64) remote.Args {
 	return remote.Args{opGiveBack, b.Depth, b.MaxWait, min(n, maxExact/b.Emission) * b.Emission, 0, b.mark()}
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // calendarWindow is a fixedWindow whose windows are periods of a calendar. The
-// script knows no calendar: a command has the window that holds the client's time,
-// and the lengths of the windows before and after it, of which the script takes
-// the one that holds the server's time.
+// script knows no calendar: a command carries the window of the client's time
+// and the lengths of the windows before and after it, and the script selects the
+// one that holds the server's time.
 type calendarWindow struct {
 	fixedWindow
 	calendar *decide.Calendar
@@ -40,7 +40,7 @@ func (w *calendarWindow) command(op, n int64) remote.Args {
 		begin.UnixMicro(), begin.Sub(before).Microseconds(), after.Sub(end).Microseconds()}
 }
 
-// windowOf is the window that the script takes at now; see fixedwindow.lua.
+// windowOf returns the window that the script selects at now; see fixedwindow.lua.
 func windowOf(a []int64, now int64) (begin, long int64) {
 	long, begin = a[1], a[4]
 	before, after := a[5], a[6]
@@ -73,7 +73,7 @@ func (w *calendarWindow) explain(a remote.Answer, n int64) (algo.Decision, algo.
 	return decision(answer, quota), algo.Handle{N: c.N, At: c.At, State: [3]int64{begin + long, voided, long}}
 }
 
-// refundArgs gives back n units while their window lasts.
+// refundArgs refunds n units while their window lasts.
 func (w *calendarWindow) refundArgs(h algo.Handle, n int64) remote.Args {
 	end, long := h.State[0], h.State[2]
 	if w.decide.Reset(0, end-1) != end || w.decide.Reset(0, end-long-1) != end-long {

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-go/sluice/internal/decide"
 )
 
-// Credits is a prepaid balance for each key, in Redis: a limiter, whose units come back by
-// top-ups only. First of package algo/prepaid spends it when a plan is used up.
+// Credits is a limiter with a prepaid balance for each key, in Redis: units come back only by
+// top-ups. First of package algo/prepaid spends it when a plan is used up.
 //
 // Bound: the charges of a key, minus its refunds, are at most the sum of its top-ups, as
 // long as Redis keeps its data: a lost balance is 0, and a lost charge can be spent again.
@@ -20,17 +20,17 @@ import (
 // than its charge may leave a negative balance. The Limit of a decision is the balance before it,
 // at least 1; a denial has the Reason [algo.Never].
 //
-// A balance does not expire. Its key holds the ids of the top-ups of the last 30 days too, about
-// 160 bytes each, and so stays when the balance is 0; a change to 0 without such an id deletes it. No
-// command takes longer for them. Redis must not evict the key: use noeviction, or a policy that evicts
-// only keys that expire (volatile-lru, -lfu, -random). Do not use it as a ledger.
+// A balance does not expire. Its key also holds the ids of the top-ups of the last 30 days, about
+// 160 bytes each, which slow no command. A change to a balance of 0 deletes a key without such ids.
+// Redis must not evict the key: use noeviction, or a policy that evicts only keys that expire
+// (volatile-lru, -lfu, -random). Do not use it as a ledger.
 type Credits struct {
 	store   *Store
 	name    string
 	escaped string
 }
 
-// Credits makes balances of the given name, 1 to 200 bytes, which no limit of the store
+// Credits makes balances under name, 1 to 200 bytes, which no limit of the store
 // may have. Instances that use the same name share them.
 func (s *Store) Credits(name string) (*Credits, error) {
 	if name == "" || len(name) > remote.MaxTag {
@@ -39,16 +39,16 @@ func (s *Store) Credits(name string) (*Credits, error) {
 	return &Credits{s, name, remote.Escape(name)}, nil
 }
 
-// receiptLife is how long a top-up is known by its id.
+// receiptLife is how long Redis keeps the id of a top-up.
 const receiptLife = 30 * 24 * time.Hour
 
-// ErrTopUpExists reports that a top-up of the same key and id was made before, of another
-// amount, and stays so.
+// ErrTopUpExists reports that an earlier top-up of the same key and id had another amount.
+// It changes nothing.
 var ErrTopUpExists = errors.New("distributed: the id has topped up another amount")
 
 // TopUp adds n units to the balance of key, once for each key and id of 1 byte or more: a
-// top-up that is repeated within 30 days, because its reply was lost, changes nothing. The
-// error is [ErrUnavailable], in which case it may have been made: repeat it with the same id;
+// repetition within 30 days, because the reply was lost, changes nothing. The error is
+// [ErrUnavailable], after which Redis may have executed it: repeat it with the same id;
 // [ErrTopUpExists] if the id was used for another amount; [algo.ErrCost] for a negative n or
 // a balance above 2^53 - 1; or the error of Redis.
 func (c *Credits) TopUp(ctx context.Context, key, id string, n int64) error {
@@ -78,8 +78,8 @@ func (c *Credits) Balance(ctx context.Context, key string) (int64, error) {
 }
 
 // Acquire charges n units to the balance of key if it has them; see [algo.Limiter]. A negative n
-// is [algo.ErrCost]. If Redis does not answer, a call of 0 units returns its lease beside the
-// error: what that is settled to is charged when Redis is back.
+// is [algo.ErrCost]. If Redis does not answer, a call of 0 units returns a lease beside the
+// error; its settlement is charged when Redis is back.
 func (c *Credits) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
 	d, err := c.decide(ctx, key, remote.Args{opSpend, n})
 	if n == 0 {
@@ -91,7 +91,7 @@ func (c *Credits) Acquire(ctx context.Context, key string, n int64) (algo.Lease,
 	return algo.NewLease(d, (*creditsReleaser)(c), algo.Handle{Key: key, N: n}), err
 }
 
-// Peek returns the answer of Acquire, and charges nothing.
+// Peek returns the answer of Acquire and charges nothing.
 func (c *Credits) Peek(ctx context.Context, key string, n int64) (algo.Decision, error) {
 	return c.decide(ctx, key, remote.Args{opRead, n})
 }
@@ -99,7 +99,7 @@ func (c *Credits) Peek(ctx context.Context, key string, n int64) (algo.Decision,
 // About states no quota, because each key has its own.
 func (c *Credits) About() algo.Description { return algo.Description{Remote: true} }
 
-// decide returns the answer for the units of a, and states the balance before the charge.
+// decide executes a, and returns the answer with the balance before the charge.
 func (c *Credits) decide(ctx context.Context, key string, a remote.Args) (d algo.Decision, err error) {
 	n := a[1]
 	if n < 0 {
@@ -118,10 +118,10 @@ func (c *Credits) decide(ctx context.Context, key string, a remote.Args) (d algo
 	return d, nil
 }
 
-// creditsReleaser is the side of Credits of its leases and of late replies.
+// creditsReleaser keeps the methods for leases and late replies out of Credits' public ones.
 type creditsReleaser Credits
 
-// Release gives back a canceled charge.
+// Release refunds a canceled charge.
 func (c *creditsReleaser) Release(h algo.Handle, o algo.Outcome) {
 	if o.Result() == algo.Canceled {
 		c.Settle(h, 0)
@@ -134,7 +134,7 @@ func (c *creditsReleaser) Settle(h algo.Handle, actual int64) {
 	credits.add(credits.redisKey(h.Key), min(h.N, decide.MaxBalance)-min(actual, decide.MaxBalance))
 }
 
-// UndoCharge undoes a charge whose caller has stopped waiting.
+// UndoCharge refunds a charge whose caller has stopped waiting.
 func (c *creditsReleaser) UndoCharge(r *remote.Request) {
 	if r.Err == nil && r.Answer(0).Flag() == flagAdmitted {
 		(*Credits)(c).add(r.Keys[0], r.Args[1])
@@ -154,7 +154,7 @@ type creditAnswer struct {
 	stated        int64 // by the receipt
 }
 
-// execute runs an operation, which has a receipt unless that is empty.
+// execute runs an operation, with a receipt unless receipt is empty.
 func (c *Credits) execute(ctx context.Context, key, receipt string, a remote.Args) (got creditAnswer, err error) {
 	if c.store.remote.Closed() {
 		return got, ErrClosed
@@ -176,7 +176,7 @@ func (c *Credits) execute(ctx context.Context, key, receipt string, a remote.Arg
 	return got, nil
 }
 
-// add changes the balance of a key of Redis by n units, and does not wait.
+// add changes the balance of redisKey by n units and does not wait.
 func (c *Credits) add(redisKey string, n int64) {
 	if n != 0 {
 		c.store.remote.Send(remote.NewRequest(creditsScript, redisKey, remote.Args{opAdd, n}))

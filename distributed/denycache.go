@@ -10,14 +10,14 @@ import (
 	"github.com/sluice-go/sluice/distributed/internal/remote"
 )
 
-// denyCache answers for keys of buckets and windows that Redis has just denied. It is exact:
+// denyCache denies keys of buckets and windows that Redis has just denied. It is exact:
 // the spent units of a key fall only by a refund, a reset, a raised limit or the passing of
-// time, so a denial proves every denial of a cost until its RetryAfter, for any cost. The
-// time at which the request was sent is an upper bound of the server's time, so an answer
-// can be too late but never too early.
+// time, so a denial of any cost proves the denials of that cost until its RetryAfter. It
+// counts that time from when the request was sent, so an admission can be too late but
+// never too early.
 //
 // A refund, reset, charge or change in this process drops the proof. One in another process,
-// and a step of the server's clock, take effect when the proof expires, after a second: until
+// or a step of the server's clock, takes effect when the proof expires, after a second: until
 // then refunded units stay denied, and RetryAfter does not include later charges.
 type denyCache struct {
 	seed     maphash.Seed
@@ -32,7 +32,7 @@ type denyShard struct {
 	proofs map[string]*proof // by Redis key
 }
 
-// proof is the content of a denial. It does not change.
+// proof holds the reply of a denial. It is immutable.
 type proof struct {
 	limit    limit // the parameters in force; nil for a ban
 	now      int64 // the server's time
@@ -43,7 +43,7 @@ type proof struct {
 	received time.Time
 }
 
-// answer is the reply as it would be at now.
+// answer returns the reply as it would be at now.
 func (p *proof) answer(now int64) remote.Answer {
 	s := p.limit.script()
 	return remote.Answer{Now: now, Args: p.args[:s.Args], Reply: p.reply[:s.Replies]}
@@ -69,7 +69,7 @@ func (s *denyShard) len() int {
 	return len(s.proofs)
 }
 
-// denies writes the denial of n > 0 units, if it is proven.
+// denies writes a denial to d, and reports true, if the denial of n > 0 units is proven.
 func (c *denyCache) denies(d *algo.Decision, lim limit, key string, n int64) bool {
 	if c.capacity == 0 || n == 0 {
 		return false
@@ -83,8 +83,7 @@ func (c *denyCache) denies(d *algo.Decision, lim limit, key string, n int64) boo
 	if was.Allowed || latest >= p.now+was.RetryAfter.Microseconds() {
 		return false
 	}
-	// RetryAfter counts from the earliest time that the server can have, so that
-	// it suffices.
+	// RetryAfter counts from the earliest time the server can have, so that it suffices.
 	*d, _ = lim.explain(p.answer(earliest), n)
 	d.Source = algo.SourceDenyCache
 	return !d.Allowed
@@ -102,8 +101,8 @@ func (c *denyCache) find(key string) *proof {
 	return p
 }
 
-// banned returns how long the key of a record is banned, as far as it is known, and
-// whether that is fresh: a ban is kept until it ends, for the decisions without Redis.
+// banned returns the known rest of the ban in record. fresh is false after a second: the
+// cache keeps a ban until it ends, for the decisions without Redis.
 func (c *denyCache) banned(record string) (left time.Duration, fresh bool) {
 	s := c.shard(record)
 	s.mu.Lock()
@@ -120,24 +119,23 @@ func (c *denyCache) banned(record string) (left time.Duration, fresh bool) {
 	return micros(p.until - earliest), time.Since(p.received) < proofLifetime
 }
 
-// noteBan keeps a ban, under the key of its record, after so many corrections.
+// noteBan stores a ban under the key of its record; corrections as in put.
 func (c *denyCache) noteBan(record string, r *remote.Request, corrections uint64) {
 	c.put(record, &proof{until: r.Answer(1).Reply[0], now: r.Now, sent: r.Sent, received: time.Now()}, corrections)
 }
 
-// serverTime bounds the server's time at now. The two clocks may drift apart by
+// serverTime bounds the server's time at now, for clocks that drift apart by at most
 // one part in a thousand.
 func (p *proof) serverTime(now time.Time) (latest, earliest int64) {
 	longest, shortest := now.Sub(p.sent).Microseconds(), now.Sub(p.received).Microseconds()
 	return p.now + longest + longest/1000 + 1, p.now + max(shortest-shortest/1000-1, 0)
 }
 
-// corrections counts the corrections of key. A denial proves nothing if one came after its
-// request was made.
+// corrections counts the corrections in the shard of key. A denial proves nothing after a
+// correction that is later than its request.
 func (c *denyCache) corrections(key string) uint64 { return c.shard(key).corrected.Load() }
 
-// note keeps the proof of a denial by the reply a to a request that left at sent, after so many
-// corrections.
+// note stores the proof of a denial: a answers a request that left at sent; corrections as in put.
 func (c *denyCache) note(key string, lim limit, a remote.Answer, sent time.Time, d *algo.Decision, corrections uint64) {
 	_, ok := lim.(prover)
 	if !ok || a.Mixed() || c.capacity == 0 || d.Reason != algo.Quota && d.Reason != algo.Banned {
@@ -149,7 +147,7 @@ func (c *denyCache) note(key string, lim limit, a remote.Answer, sent time.Time,
 	c.put(key, p, corrections)
 }
 
-// put keeps a proof, unless a correction came since there were so many.
+// put stores p, unless the shard has counted more than corrections since.
 func (c *denyCache) put(key string, p *proof, corrections uint64) {
 	s := c.shard(key)
 	s.mu.Lock()
@@ -161,7 +159,7 @@ func (c *denyCache) put(key string, p *proof, corrections uint64) {
 	s.proofs[key] = p
 }
 
-// makeRoom removes any one entry if m, of at most so many, has no room for key.
+// makeRoom removes an arbitrary entry if m, of at most most entries, has no room for key.
 func makeRoom[V any](m map[string]V, key string, most int) {
 	if _, known := m[key]; known || len(m) < most {
 		return
@@ -172,13 +170,13 @@ func makeRoom[V any](m map[string]V, key string, most int) {
 	}
 }
 
-// drop removes the proof about a key that was corrected, also one whose reply is on its way.
+// drop removes the proof about a corrected key, and voids one whose reply is on its way.
 func (c *denyCache) drop(key string) {
 	c.shard(key).corrected.Add(1)
 	c.outdate(key)
 }
 
-// outdate removes the proof about a key that was charged, whose RetryAfter is now too short.
+// outdate removes the proof about a charged key, because its RetryAfter is now too short.
 func (c *denyCache) outdate(key string) {
 	s := c.shard(key)
 	s.mu.Lock()

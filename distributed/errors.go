@@ -9,9 +9,8 @@ import (
 // ErrClosed reports that the store or the limit has been closed.
 var ErrClosed = remote.ErrClosed
 
-// ErrUnavailable reports that a call that cannot be decided locally, such as
-// Reset or Ban, did not reach Redis, or had no reply in time: Redis may have
-// executed it nevertheless.
+// ErrUnavailable reports that a call that needs Redis, such as Reset or Ban, did
+// not reach it or had no reply in time. Redis may have executed it nevertheless.
 var ErrUnavailable = errors.New("distributed: Redis is unavailable")
 
 var errWrongType = errors.New("distributed: a key holds the value of another algorithm, format or program: give each limit its own name, or see WithPrefix")

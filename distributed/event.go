@@ -19,7 +19,7 @@ type Event struct {
 	Instances int
 }
 
-// logged are the node and the cause as attributes of a log line, where the event has them.
+// logged returns the node and the cause, if the event has them, as attributes of a log line.
 func (e Event) logged() (attrs []any) {
 	if e.Node != "" {
 		attrs = append(attrs, "node", e.Node)
@@ -38,25 +38,25 @@ const (
 	// BreakerChanged: a node's decisions became local, or remote again.
 	BreakerChanged Kind = iota
 	// KeyFault: a key holds a value of another algorithm, format or program, or
-	// its slot is being moved. Decisions about it are local; other keys are not
-	// affected. At most once in ten seconds for each limit.
+	// its slot is being moved. Only the decisions about this key are local.
+	// At most once in ten seconds for each limit.
 	KeyFault
 	// Misconfigured: credentials, rights, or a server that cannot run scripts.
 	Misconfigured
 	// InstancesChanged: the number of instances that share the limits changed; see
 	// Instances.
 	InstancesChanged
-	// MixedParameters: a key was last charged under another rate, burst, period or zone:
-	// another instance uses the limit's name with other parameters, as in a rolling
-	// deployment, or the limit has just been changed. Each version sees the charges of others,
-	// at most as many as fill it. At most once in ten seconds for each limit.
+	// MixedParameters: a key was last charged under another rate, burst, period or zone,
+	// because another instance uses the limit's name with other parameters, as in a rolling
+	// deployment, or the limit has just been changed. Each version counts the charges of
+	// others, at most as many as fill it. At most once in ten seconds for each limit.
 	MixedParameters
-	// ProcessLate: this process has too little CPU, or was paused, so it saw replies
-	// of Redis too late. Those decisions were local; no breaker opens. At most
-	// once in ten seconds.
+	// ProcessLate: this process has too little CPU, or was paused, so it read replies
+	// of Redis too late and decided locally. No breaker opens. At most once in ten
+	// seconds.
 	ProcessLate
 	// FarAway: replies take longer than the timeout, so decisions are local; see
-	// RoundTrip. Repeated every ten seconds while that lasts.
+	// RoundTrip. Every ten seconds while that lasts.
 	FarAway
 )
 
@@ -78,7 +78,7 @@ const (
 	PhaseRamping
 )
 
-// phaseOf is the phase of a breaker that lets so many percent of the calls pass.
+// phaseOf returns the phase of a breaker that lets percent of the calls pass.
 func phaseOf(percent int) Phase {
 	switch percent {
 	case 0:

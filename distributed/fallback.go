@@ -16,7 +16,7 @@ type fallback struct {
 	limiter *Limiter
 	mu      sync.Mutex // serialises resize
 	local   atomic.Pointer[algo.Limiter]
-	small   bool // the limit has less than a unit for each instance, and the log has said so
+	small   bool // tooSmall, and logged
 }
 
 // resize adjusts the local limiter to the limit and the number of instances.
@@ -43,8 +43,8 @@ func (f *fallback) tooSmall(of instances) bool {
 	return f.limiter.store.fallback == FallbackLocal && !of.assumed && f.limiter.load().describe().Quota < int64(of.count)
 }
 
-// acquire decides without Redis. A caller that has left while Redis answers is denied, by
-// every policy: otherwise each client had a second limit, for leaving.
+// acquire decides without Redis. Every policy denies a caller that left while Redis answers:
+// otherwise a client would get a second limit by leaving early.
 func (f *fallback) acquire(c call, lease *algo.Lease) {
 	lim, key, n, store := c.limit, c.key, c.n, f.limiter.store
 	quota := lim.describe().Quota
@@ -66,8 +66,7 @@ func (f *fallback) acquire(c call, lease *algo.Lease) {
 	lease.Source = algo.SourceFallback
 }
 
-// deny denies n units without a limit. A call of 0 units is never denied: what its lease is settled to is charged
-// when Redis answers.
+// deny denies n > 0 units. It admits a call of 0 units, whose settlement is charged when Redis answers.
 func (f *fallback) deny(lease *algo.Lease, lim limit, key string, n int64) {
 	*lease = algo.Lease{Decision: algo.Decision{Limit: lim.describe().Quota}}
 	if n > 0 {
@@ -82,8 +81,8 @@ func (f *fallback) deny(lease *algo.Lease, lim limit, key string, n int64) {
 }
 
 // follow keeps the local limiter at most as full as the shared limit, which has
-// just decided d about key: it spends the units that the local limiter has in
-// excess, in proportion. So the change to local decisions grants no unit twice.
+// just decided d about key: it spends the local excess, in proportion. So the
+// change to local decisions grants no unit twice.
 func (f *fallback) follow(key string, d *algo.Decision) {
 	if f.limiter.store.fallback != FallbackLocal || f.limiter.slots != nil || d.Limit <= 0 {
 		return
@@ -99,7 +98,7 @@ func (f *fallback) follow(key string, d *algo.Decision) {
 	}
 }
 
-// fallbackAll decides all or nothing without Redis, or only looks.
+// fallbackAll decides all or nothing without Redis; with look it charges nothing.
 func fallbackAll(ctx context.Context, reqs []algo.Request, leases []algo.Lease, look bool) {
 	all := true
 	for i, r := range reqs {

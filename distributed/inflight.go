@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-go/sluice/internal/cause"
 )
 
-// inFlight is a limit on units in flight, which unitset.lua decides.
+// inFlight is a limit on units in flight; unitset.lua decides.
 type inFlight struct {
 	limit  int64
 	expiry time.Duration
@@ -25,8 +25,8 @@ func (f *inFlight) acquireArgs(_ string, n int64) remote.Args {
 	return remote.Args{opAcquire, f.expiry.Microseconds(), f.limit, possible(n, f.limit), newID(), 0, f.mark()}
 }
 
-// explain cannot know when work ends: RetryAfter is when enough units would
-// expire, at most one second.
+// explain sets RetryAfter to when enough units expire, at most one second, because
+// work may end earlier.
 func (f *inFlight) explain(a remote.Answer, n int64) (algo.Decision, algo.Handle) {
 	d := explainUnits(f, a, f.expiry.Microseconds(), n)
 	if d.Reason == algo.Quota {

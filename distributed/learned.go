@@ -13,13 +13,13 @@ import (
 	"github.com/sluice-go/sluice/distributed/internal/remote"
 )
 
-// Learned is a limit that learns the rate of somebody else's API, one for all instances; see
-// package algo/learn. It is safe for concurrent use.
+// Learned learns the rate limit of an upstream API, one for all instances; see package
+// algo/learn. It is safe for concurrent use.
 //
-// Each call is one round trip, and each answer another. What is learned is kept for a day
-// after the last call. While Redis is away each instance of N goes on at 1/N of the rate
-// that was last in force, without a burst, and learns alone from there: together at most
-// R*t + N units in a time t, until they learn more.
+// Each call costs one round trip, and each answer another. Redis keeps the rate for a day
+// after the last call. While Redis is away each of N instances continues at 1/N of the last
+// rate R, without a burst, and learns alone from there: together at most R*t + N units in a
+// time t, until they learn more.
 type Learned struct {
 	store   *Store
 	name    string
@@ -32,11 +32,11 @@ type Learned struct {
 	all   learn.Stats        // the counts of this instance
 }
 
-// learned is what Redis has last answered about a key, and what this instance has told it.
+// learned holds Redis' last answer about a key, and what this instance has sent.
 type learned struct {
 	rate  float64   // in force
 	next  time.Time // when a call could start
-	kept  time.Time // end of a wait that Redis was not told
+	kept  time.Time // end of a wait that Redis does not have
 	stats learn.Stats
 }
 
@@ -46,7 +46,7 @@ const (
 	opCorrect  = 5
 )
 
-// Learned makes a limit that begins at a rate, or at one unit a second for the zero Rate.
+// Learned makes a limit that begins at the rate start, or at one unit a second for the zero Rate.
 func (s *Store) Learned(name string, start algo.Rate) (*Learned, error) {
 	if name == "" || len(name) > remote.MaxTag {
 		return nil, fmt.Errorf("distributed: learned limit: name %q has %d bytes, want 1 to %d", name, len(name), remote.MaxTag)
@@ -81,7 +81,7 @@ func (l *Learned) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	return lease, err
 }
 
-// Peek returns the answer of Acquire, and starts no call.
+// Peek returns the answer of Acquire and starts no call.
 func (l *Learned) Peek(ctx context.Context, key string, n int64) (algo.Decision, error) {
 	d, answered, err := l.ask(ctx, key, n, 0)
 	if err == nil && !answered {
@@ -94,7 +94,7 @@ func (l *Learned) Peek(ctx context.Context, key string, n int64) (algo.Decision,
 // About states no quota, because it is learned.
 func (l *Learned) About() algo.Description { return algo.Description{NeedsRelease: true, Remote: true} }
 
-// ask returns the answer for n units, of which it charges all or none, and whether there is one.
+// ask returns the answer for n units and charges charge of them, all or none.
 func (l *Learned) ask(ctx context.Context, key string, n, charge int64) (d algo.Decision, answered bool, err error) {
 	if n < 0 {
 		return d, false, fmt.Errorf("distributed: learned limit %q: %w: n is %d, want 0 or more", l.name, algo.ErrCost, n)
@@ -117,7 +117,7 @@ func (l *Learned) ask(ctx context.Context, key string, n, charge int64) (d algo.
 	return d, answered, nil
 }
 
-// Answered learns from the answer to a call of key, and returns when Redis has it.
+// Answered learns from the answer a to a call of key, and returns when Redis has it.
 func (l *Learned) Answered(key string, a learn.Answer) {
 	op := int64(opAccepted)
 	if a.Denied {
@@ -132,8 +132,8 @@ func (l *Learned) Answered(key string, a learn.Answer) {
 	l.count(key, a, told)
 }
 
-// count notes an answer, and that no call starts before the end of its wait: in this process, if
-// Redis was not told or cannot be asked.
+// count records an answer, and its wait in this process if Redis does not have it (told) or is
+// away.
 func (l *Learned) count(key string, a learn.Answer, told bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,7 +153,7 @@ func (l *Learned) count(key string, a learn.Answer, told bool) {
 	l.note(key, k)
 }
 
-// note makes k known. The caller holds l.mu.
+// note stores k. The caller holds l.mu.
 func (l *Learned) note(key string, k learned) {
 	if len(l.known) >= maxLearned {
 		clear(l.known)
@@ -161,16 +161,16 @@ func (l *Learned) note(key string, k learned) {
 	l.known[key] = k
 }
 
-// wait is the rest of a wait that Redis was not told.
+// wait returns the rest of a wait that Redis does not have.
 func (l *Learned) wait(key string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return time.Until(l.known[key].kept)
 }
 
-// Stats is what this instance knows of a key, or without one of all keys in use: Rate and Wait by
-// the last reply of Redis, or while that is away by this instance; Waits, Denied and Taught from
-// the answers that this instance got.
+// Stats returns this instance's knowledge of a key, or without one of all keys in use: Rate and Wait
+// from the last reply of Redis, or from this instance while Redis is away; Waits, Denied and Taught
+// from the answers that this instance got.
 func (l *Learned) Stats(key ...string) (s learn.Stats) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,7 +186,7 @@ func (l *Learned) Stats(key ...string) (s learn.Stats) {
 	return s
 }
 
-// stats is [Learned.Stats] of a key. The caller holds l.mu.
+// stats returns the Stats of key. The caller holds l.mu.
 func (l *Learned) stats(key string) learn.Stats {
 	k, ok := l.known[key]
 	s := k.stats
@@ -202,8 +202,8 @@ func (l *Learned) stats(key string) learn.Stats {
 	return s
 }
 
-// do runs the script for a key. ahead is how long a call has to wait. It is false if there
-// is no answer.
+// do runs the script for a key. ahead is how long a call has to wait; ok is false without an
+// answer.
 func (l *Learned) do(ctx context.Context, key string, a remote.Args) (ahead time.Duration, ok bool) {
 	a[2] = millionths(l.start)
 	r := remote.NewRequest(learnedScript, remote.Key(l.store.prefix, l.escaped, key), a)
@@ -233,11 +233,11 @@ func (l *Learned) do(ctx context.Context, key string, a remote.Args) (ahead time
 	return ahead, true
 }
 
-// maxLearned bounds the keys that are known without Redis.
+// maxLearned bounds the keys that this process remembers.
 const maxLearned = 1024
 
-// local is the limit of this instance while Redis is away: it begins at its part of the rates that
-// were in force, and keeps the waits.
+// local returns the limit for decisions without Redis: it begins at this instance's part of the
+// last rates and keeps the waits.
 func (l *Learned) local() *learn.Limit {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,7 +256,7 @@ func (l *Learned) local() *learn.Limit {
 	return l.alone
 }
 
-// millionths of a rate, as the script takes it; 0 for none.
+// millionths returns rate in millionths, as the script takes it; 0 for no rate.
 func millionths(rate float64) int64 {
 	if !(rate > 0) {
 		return 0
@@ -264,7 +264,7 @@ func millionths(rate float64) int64 {
 	return int64(math.Ceil(min(rate, 1e9) * 1e6))
 }
 
-// learnedLeases is the limit's side of its leases and of late replies.
+// learnedLeases keeps the methods for leases and late replies out of Learned's public ones.
 type learnedLeases Learned
 
 func (l *learnedLeases) Release(h algo.Handle, o algo.Outcome) {
@@ -278,7 +278,7 @@ func (l *learnedLeases) Settle(h algo.Handle, actual int64) {
 	l.correct(remote.Key(l.store.prefix, l.escaped, h.Key), h.N-actual)
 }
 
-// UndoCharge gives the place of a call back whose caller has stopped waiting.
+// UndoCharge refunds a charge whose caller has stopped waiting.
 func (l *learnedLeases) UndoCharge(r *remote.Request) {
 	if r.Err == nil && r.Answer(0).Flag() == flagAdmitted {
 		l.correct(r.Keys[0], r.N)

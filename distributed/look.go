@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-go/sluice/distributed/internal/remote"
 )
 
-// Peek returns the answer of Acquire, and charges nothing: a look at Redis, or at the fallback.
+// Peek returns the answer of Acquire, from Redis or the fallback, and charges nothing.
 func (l *Limiter) Peek(ctx context.Context, key string, n int64) (algo.Decision, error) {
 	var lease algo.Lease
 	err := l.usable(n)
@@ -21,7 +21,7 @@ func (l *Limiter) Peek(ctx context.Context, key string, n int64) (algo.Decision,
 	return lease.Decision, err
 }
 
-// charge returns the units that a request with extra ones charges.
+// charge returns the units to charge for c and extra ones: 0 for a look.
 func (c *call) charge(extra int64) int64 {
 	if c.look {
 		return 0
@@ -29,7 +29,7 @@ func (c *call) charge(extra int64) int64 {
 	return c.n + extra
 }
 
-// args are the arguments of that request.
+// args returns the arguments of that request.
 func (c *call) args(extra int64) remote.Args {
 	if _, ok := c.limit.(holder); ok && c.look { // its script finds when enough units are free
 		a := c.limit.acquireArgs(c.key, c.n)
@@ -48,14 +48,14 @@ func (l *Limiter) looked(r *remote.Request, c call) algo.Decision {
 	return d
 }
 
-// uncharged is the decision was, with the quota as it is without the charge.
+// uncharged returns the decision was, with the quota as it is without the charge.
 func uncharged(was algo.Decision, lim limit, a remote.Answer) algo.Decision {
 	d, _ := lim.explain(a, 0)
 	d.Allowed, d.Reason, d.Cause, d.Delay, d.RetryAfter = was.Allowed, was.Reason, was.Cause, was.Delay, was.RetryAfter
 	return d
 }
 
-// undo refunds the n units of a lease, and leaves the answer of a look.
+// undo refunds n units of lease and keeps the decision, as of a peek.
 func undo(lease *algo.Lease, n int64) {
 	d := lease.Decision
 	lease.Release(algo.Canceled)

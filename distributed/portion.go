@@ -11,15 +11,15 @@ import (
 	"github.com/sluice-go/sluice/internal/decide"
 )
 
-// instances is the number of instances that share the limits, and the rank of
-// this one, from 0; rank is -1 if it is unknown. assumed is set until the instance
-// has been counted by the others.
+// instances holds the number of instances that share the limits, and the rank of
+// this one, from 0; -1 if unknown. assumed is set until the other instances have
+// counted this one.
 type instances struct {
 	count, rank int
 	assumed     bool
 }
 
-// part is this instance's part of total, at least 1. The parts of N instances add up to
+// part returns this instance's part of total, at least 1. The parts of N instances add up to
 // at most max(total, N), and exactly to total if the ranks are known and total >= N.
 func (in instances) part(total int64) int64 {
 	n := int64(in.count)
@@ -30,7 +30,7 @@ func (in instances) part(total int64) int64 {
 	return max(part, 1)
 }
 
-// slower divides a rate, rounded down. A unit takes at most a year.
+// slower divides r by by, rounded down. A unit takes at most a year.
 func slower(r algo.Rate, by int) algo.Rate {
 	period := float64(r.Period) * float64(by)
 	if shrink := math.Ceil(period / float64(decide.MaxSpan)); shrink > 1 {
@@ -40,8 +40,8 @@ func slower(r algo.Rate, by int) algo.Rate {
 }
 
 // portion is this instance's part of a limit, for the decisions without Redis: some units,
-// refilled at the rate R/N. A cost above them is saved for, from its first request on: the
-// key is charged when R/N has paid for all units. A key that is spent meanwhile saves longer.
+// refilled at the rate R/N. For a cost above them the key saves from its first request on:
+// it is charged when R/N has paid for all units. A key that is spent meanwhile saves longer.
 //
 // Bound: since the outage began all N portions of a limit with the burst B admit at most
 // max(B, N) + R*t in a time t, and windows as much again at an edge. Costs up to the part
@@ -63,7 +63,7 @@ const maxSaving = 10_000
 // clock is the function of the option [algo.Clock]; nil: the system's clock.
 type clock func() time.Time
 
-// options are those of a limiter on c.
+// options returns the options of a limiter on c.
 func (c clock) options() []algo.Option {
 	if c == nil {
 		return nil
@@ -79,7 +79,7 @@ func (c clock) now() time.Time {
 }
 
 // portionOf returns the portion that part describes, of a limit at the rate r: was, changed in use, or a
-// new one. A part that is no limit is replaced by one unit at a time.
+// new one. One unit at a time replaces a part that is no valid limit.
 func portionOf(part algo.Spec, r algo.Rate, c clock, of instances, was algo.Limiter) algo.Limiter {
 	p := &portion{clock: c, saving: map[string]time.Time{}}
 	if before, ok := was.(*portion); ok && part.Apply(before.Limiter) == nil {
@@ -95,7 +95,7 @@ func portionOf(part algo.Spec, r algo.Rate, c clock, of instances, was algo.Limi
 	return p
 }
 
-// keep returns the keys that save, for the portion that follows.
+// keep returns the keys that save, for the portion that replaces p.
 func (p *portion) keep() map[string]time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +104,7 @@ func (p *portion) keep() map[string]time.Time {
 	return saving
 }
 
-// Acquire charges n units, at most as many as the whole limit could admit.
+// Acquire charges n units, up to the largest cost of the whole limit.
 func (p *portion) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
 	lease, err := p.Limiter.Acquire(ctx, key, n)
 	if err == nil && lease.Reason == algo.Never {
@@ -123,7 +123,7 @@ func (p *portion) Peek(ctx context.Context, key string, n int64) (algo.Decision,
 	return d, err
 }
 
-// save admits n units, more than the part, if the key has saved them. A look changes nothing.
+// save admits n units, more than the part, if the key has saved them. With look it changes nothing.
 func (p *portion) save(ctx context.Context, key string, n int64, look bool) (algo.Lease, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,14 +157,14 @@ func (p *portion) save(ctx context.Context, key string, n int64, look bool) (alg
 	return algo.NewLease(part.Decision, &saved{lease: part, part: held.Limit, n: n}, algo.Handle{Key: key, N: n}), nil
 }
 
-// saved is the portion's side of a lease on n saved units, of which the limiter was charged
-// part.
+// saved settles and releases a lease on n saved units, of which part was charged to the
+// limiter.
 type saved struct {
 	lease   algo.Lease
 	part, n int64
 }
 
-// Release gives back the part of a canceled admission. The saved units stay spent.
+// Release refunds the part of a canceled admission. The saved units stay spent.
 func (s *saved) Release(_ algo.Handle, o algo.Outcome) { s.lease.Release(o) }
 
 // Settle charges units beyond the admission.

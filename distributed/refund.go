@@ -9,20 +9,18 @@ import (
 	"github.com/sluice-go/sluice/distributed/internal/remote"
 )
 
-// Refund gives back to key up to n units that it has spent and that still weigh, in all
-// instances: of a bucket, a pacer or a fixed window, calendars included. Others give back the
-// units of their leases only; the error is [errors.ErrUnsupported] then. Units that weigh still
-// after a change of the limit are given back too; units that have come back by themselves are
-// not given a second time. It returns how many came back, by which Remaining has grown. Up to n
-// units more than the bound are admitted then. Units of a block that an instance holds count as
-// spent, and that instance may spend them nevertheless; see [WithBlocks].
+// Refund gives back to key, in all instances, up to n units that it has spent and that still
+// weigh, also after a change of the limit. It returns by how many units Remaining has grown;
+// units that have drained do not come back a second time. After it up to n units more than the
+// bound may be admitted. Units of a block that an instance holds count as spent, and that
+// instance may spend them nevertheless; see [WithBlocks].
 //
-// It takes a call to Redis; with a lease use its Release or Settle, which do not wait for it.
-// A refund that was sent twice is given twice: [Limiter.SettleReserved] gives back once.
+// Refund takes a bucket, a pacer or a fixed window, calendars included; for other limits the
+// error is [errors.ErrUnsupported]. It waits for Redis; Release and Settle of a lease do not.
+// A repeated Refund refunds again; [Limiter.SettleReserved] refunds once.
 //
-// Other errors are [algo.ErrCost] for a negative n, [ErrClosed], and [ErrUnavailable]: then
-// the units may have been given back. A negative n takes no call, and is
-// [errors.ErrUnsupported] too where any other n is.
+// Other errors are [algo.ErrCost] for a negative n, [ErrClosed], and [ErrUnavailable], after
+// which Redis may have refunded the units.
 func (l *Limiter) Refund(ctx context.Context, key string, n int64) (units int64, err error) {
 	lim, ok := l.load().(giver)
 	if !ok {
@@ -36,7 +34,7 @@ func (l *Limiter) Refund(ctx context.Context, key string, n int64) (units int64,
 	return (given + unit - 1) / unit, err
 }
 
-// UndoCharge undoes a charge whose caller has stopped waiting.
+// UndoCharge refunds a charge whose caller has stopped waiting.
 func (r *releaser) UndoCharge(late *remote.Request) {
 	l := (*Limiter)(r)
 	a, lim := late.Answer(0), late.Limit.(limit)
@@ -55,15 +53,16 @@ func (r *releaser) UndoCharge(late *remote.Request) {
 	}
 }
 
-// undoUnknown removes units that may have been charged; nothing else is given back.
+// undoUnknown removes the units of a holder that may have been charged. Other limits could
+// refund units that were not charged.
 func (l *Limiter) undoUnknown(r *remote.Request, lim limit) {
 	if _, ok := lim.(holder); ok && remote.Classify(r.Err) == remote.UnknownOutcome {
 		l.correct(r.Keys[0], lim, removeUnits(unitsOf(r.Answer(0), r.N), r.N))
 	}
 }
 
-// correct sends a correction to Redis and drops the proof of a denial, which
-// the correction may invalidate.
+// correct sends a correction to Redis and drops the proof of a denial, which it may
+// invalidate.
 func (l *Limiter) correct(redisKey string, lim limit, a remote.Args) {
 	r := remote.NewRequest(lim.script(), redisKey, a)
 	r.Name = l.name
@@ -73,11 +72,10 @@ func (l *Limiter) correct(redisKey string, lim limit, a remote.Args) {
 	l.store.denied.drop(redisKey)
 }
 
-// releaser is the limiter's side of its leases, apart from its public methods.
+// releaser keeps the methods for leases and late replies out of Limiter's public ones.
 type releaser Limiter
 
-// Release gives back the weight of a canceled admission, or frees the slots of
-// units in flight.
+// Release refunds a canceled admission, or frees the slots of units in flight.
 func (r *releaser) Release(h algo.Handle, o algo.Outcome) {
 	if r.slots != nil {
 		r.slots.order.Lock()
@@ -110,10 +108,10 @@ func (r *releaser) correctTo(h algo.Handle, actual int64) {
 	}
 }
 
-// About is about the limit; a composition does not settle slots.
+// About describes the limit, so that a composition does not settle slots.
 func (r *releaser) About() algo.Description { return (*Limiter)(r).About() }
 
-// blockReleaser is the block's side of the leases that were spent from it.
+// blockReleaser settles and releases the leases that were spent from a block.
 type blockReleaser block
 
 func (r *blockReleaser) Release(h algo.Handle, o algo.Outcome) {
@@ -122,7 +120,7 @@ func (r *blockReleaser) Release(h algo.Handle, o algo.Outcome) {
 	}
 }
 
-// Settle returns units to their block, or to the bucket if that block is gone;
+// Settle returns units to their block, or to the bucket if that block is gone,
 // and charges missing units.
 func (r *blockReleaser) Settle(h algo.Handle, actual int64) {
 	k := (*block)(r)

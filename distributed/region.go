@@ -12,34 +12,33 @@ import (
 
 // Region makes the limit of global for one of several regions. s is a store on the Redis of
 // the region, global a token or leaky bucket without a MaxWait on the Redis that all regions
-// share. Decisions take the distance to the Redis of the region: global is asked in the
+// share. A decision takes a round trip to the Redis of the region, which asks global in the
 // background. Make it once in each instance, with the same arguments in all regions; the
 // limit has the name of global.
 //
-// A region spends units that it has leased, for which global was charged at once: the units
-// asked for during three leases, as observed in the last two seconds. One instance of the
-// region leases for all. Without leased units the region admits in advance, and the next lease
-// covers that debt. Each region may hold half of maxExcess/regions units, and have as much
-// debt.
+// A region spends units that it has leased and global has charged: as many as were asked for
+// during three leases, as observed in the last two seconds. One instance of the region leases
+// for all. Without leased units the region admits in advance, and the next lease covers that
+// debt. Each region may hold half of maxExcess/regions units, and have as much debt.
 //
 // Bound: in any window of length w all regions together admit of each key at most
 //
 //	Burst + rate*w + maxExcess
 //
-// and Burst + rate*w in the long run, whatever becomes of instances and leases; maxExcess is
-// at least regions and at most Burst. A region that cannot reach global spends its leased
+// and Burst + rate*w in the long run, even if instances and leases are lost; maxExcess is at
+// least regions and at most Burst. A region that cannot reach global spends its leased
 // units, and then its floor: maxExcess/(2*regions) units in each time in which the bucket
 // fills (Burst/rate, at least 10 s); each region that is cut off adds this amount to the
-// bound. After that time leased units are void, and a debt is forgotten that global could not
+// bound. After that time leased units are void, and so is a debt that global could not
 // cover while the key was idle. Without the Redis of the region its instances divide its
-// floor; see [WithFallback]. A loss of its data forgets a debt.
+// floor; see [WithFallback]. If that Redis loses its data, the debt is lost.
 //
-// The largest cost is maxExcess/regions; one of more than half of that is denied at first,
-// until its units are leased. To use the whole rate a region must be able to hold the units
-// that it spends during three leases: a maxExcess of 6*regions*rate times the distance. The
-// store of global needs a [WithTimeout] above the distance. Limit and Remaining of a decision
+// The largest cost is maxExcess/regions; one above half of that is denied at first, until its
+// units are leased. To use the whole rate a region must be able to hold the units that it
+// spends during three leases: a maxExcess of 6*regions*rate times the round trip to global.
+// The store of global needs a [WithTimeout] above that. Limit and Remaining of a decision
 // are the region's; its RetryAfter is the time of the next lease and not exact. Reset and Ban
-// concern the region alone, and the limit cannot be changed in use.
+// affect only the region, and the limit cannot be changed in use.
 //
 // Do not use it where a key is spent in one region only: a limit there is exact. The error
 // names the argument.
@@ -135,8 +134,7 @@ func (g *region) local(of instances, was algo.Limiter) algo.Limiter {
 	return portionOf(s, g.spec.Rate, g.clock, of, was)
 }
 
-// leaseIfAsked leases, in the background, the units that the reply to r asks
-// for.
+// leaseIfAsked leases in the background the units that the reply to r asks for.
 func (g *region) leaseIfAsked(home *Limiter, r *remote.Request, key string) {
 	want, name := r.Answer(0).Reply[1], r.Answer(0).Reply[2]
 	if want == 0 || r.Answer(0).Flag() == flagBanned {
@@ -154,16 +152,15 @@ func (g *region) leaseIfAsked(home *Limiter, r *remote.Request, key string) {
 	})
 }
 
-// dropLease lets another caller lease the units that the late reply to r asks
-// for.
+// dropLease lets another caller lease the units that the late reply to r asks for.
 func (g *region) dropLease(home *Limiter, r *remote.Request) {
 	if want, name := r.Answer(0).Reply[1], r.Answer(0).Reply[2]; want > 0 {
 		home.store.remote.Send(remote.NewRequest(regionScript, r.Keys[0], remote.Args{opLease, 0, -1, g.Hold, g.Memory, name, 0}))
 	}
 }
 
-// lease charges as many of want units as fit to the limit of all regions. It returns them,
-// how long the next lease has to wait, and whether that limit answered.
+// lease charges global with as many of want units as fit. wait is the time until the next
+// lease; reached reports whether global answered.
 func (g *region) lease(ctx context.Context, key string, want int64) (units int64, wait time.Duration, reached bool) {
 	lim := g.global.load()
 	want = min(want, lim.maxCost())

@@ -12,11 +12,10 @@ import (
 // registry counts the instances that share the limits, by heartbeats in Redis.
 // It starts with the first decision. The last count holds while Redis is away.
 //
-// An instance has settled when all others have had the time to count it. Until
-// then it assumes that all of the last known number have started again, or a
-// number that the user states if none is known, and takes no blocks. A lower
-// count applies only after it has been lower for a lifetime: after an outage the
-// instances return one by one.
+// An instance has settled when all others have had time to count it. Until then
+// it assumes the last known number of instances, or else the number that the user
+// states, and takes no blocks. A lower count applies only after a lifetime, because
+// after an outage the instances return one by one.
 type registry struct {
 	store   *Store
 	id      int64
@@ -26,14 +25,14 @@ type registry struct {
 
 	mu         sync.Mutex
 	joined     time.Time // when the heartbeats without a long pause began
-	latest     time.Time // of the heartbeats
-	lowerSince time.Time // zero: the count is not lower than the one in force
+	latest     time.Time // of the latest heartbeat
+	lowerSince time.Time // when the count fell below the one in force; zero: it is not lower
 }
 
 const (
 	heartbeat = 2 * time.Second // the longest pause between heartbeats; the shortest is half
 	fewEnough = 1000            // instances; more of them send fewer heartbeats
-	lifetimes = 5               // heartbeats until an instance is taken for gone
+	lifetimes = 5               // missed heartbeats after which an instance no longer counts
 )
 
 func (r *registry) init(s *Store) {
@@ -56,7 +55,7 @@ func (r *registry) needed() bool {
 	return r.store.instances == 0 && (r.store.fallback == FallbackLocal || r.store.blocks > 0)
 }
 
-// start begins the heartbeats, once.
+// start starts the heartbeats once.
 func (r *registry) start() {
 	if r.needed() {
 		r.once.Do(func() { r.started.Store(true); r.store.remote.Background(r.run) })
@@ -75,22 +74,21 @@ func (r *registry) run() {
 	}
 }
 
-// interval is the longest pause between heartbeats.
+// interval returns the longest pause between heartbeats.
 func (r *registry) interval() time.Duration {
 	return heartbeat * time.Duration(1+r.known().count/fewEnough)
 }
 
-// lifetime is how long an instance without heartbeats is counted.
+// lifetime returns how long an instance without heartbeats counts.
 func (r *registry) lifetime() time.Duration { return lifetimes * r.interval() }
 
-// settled reports whether all others have had the time to count this instance, and
-// their blocks from before have ended. The caller holds r.mu.
+// settled reports whether all others have had time to count this instance, and
+// their earlier blocks have ended. The caller holds r.mu.
 func (r *registry) settled() bool {
 	return !r.joined.IsZero() && time.Since(r.joined) > r.interval()+2*blockLifetime
 }
 
-// exact reports whether the count is as good as it can be: no instance that has
-// settled is missing.
+// exact reports whether the count includes all instances that have settled.
 func (r *registry) exact() bool {
 	if r.store.instances > 0 {
 		return true
@@ -100,8 +98,8 @@ func (r *registry) exact() bool {
 	return r.settled() && time.Since(r.latest) < 2*r.interval()
 }
 
-// beat sends a heartbeat. It has more patience than a decision: a node that is far
-// away still counts. While the breaker is open heartbeats go out with its probes.
+// beat sends a heartbeat. It waits longer than a decision, so that a distant node
+// still counts. While the breaker is open heartbeats go out with its probes.
 func (r *registry) beat() bool {
 	req := r.newRequest(opAcquire)
 	defer req.Free()
@@ -116,7 +114,7 @@ func (r *registry) answered(req *remote.Request) {
 	r.note(int(req.Reply[0]), int(req.Reply[1]), int(req.Reply[2]))
 }
 
-// note notes the number of instances, the rank of this one, and the largest number that was known lately.
+// note applies a reply: the number of instances, the rank of this one, and last, the largest recent number.
 func (r *registry) note(count, rank, last int) {
 	if r.update(count, rank, last) {
 		for _, l := range r.store.allLimiters() {
@@ -157,7 +155,7 @@ func (r *registry) update(count, rank, last int) bool {
 	return true
 }
 
-// leave passes this instance's share to the others at once.
+// leave removes this instance, so that its share passes to the others at once.
 func (r *registry) leave() {
 	if r.needed() && r.counted.Load() != nil {
 		r.store.remote.Send(r.newRequest(opReset))
@@ -177,7 +175,7 @@ func (r *registry) newRequest(op int64) *remote.Request {
 	return req
 }
 
-// registryKey is the registry of the instances of a prefix, or of a service.
+// registryKey returns the key of the registry of a prefix, or of a service.
 func registryKey(prefix, service string) string {
 	if service != "" {
 		service = ":" + service

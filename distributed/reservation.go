@@ -11,31 +11,28 @@ import (
 	"github.com/sluice-go/sluice/internal/decide"
 )
 
-// The outcomes of a settlement that changes nothing.
+// The errors of a settlement that changes nothing.
 var (
-	// ErrSettled reports that a reservation was settled before, to another amount, and
-	// stays so.
+	// ErrSettled reports that an earlier settlement of the reservation had another amount.
 	ErrSettled = errors.New("distributed: the reservation is settled")
-	// ErrNoReservation reports that there is no reservation of that id under the key: it has
-	// expired, and its charge stays, or was never made.
+	// ErrNoReservation reports that the key has no reservation of that id: it was never
+	// made, or has expired, and its charge stays.
 	ErrNoReservation = errors.New("distributed: there is no such reservation")
 )
 
 const maxReservation = 7 * 24 * time.Hour
 
 // Reserve charges n units to key if they fit, as Acquire does, and keeps the charge in Redis
-// under id for life, 1 s to 7 days, so that any process can settle it with
-// [Limiter.SettleReserved]: another one, or the next after a crash. The key and the id are
-// all that has to be remembered. Only buckets have reservations.
+// under id for life, 1 s to 7 days, so that any process that knows key and id can settle it
+// with [Limiter.SettleReserved], for example after a crash. Only buckets have reservations.
 //
-// The same id reserves once: if it is repeated, because the reply was lost or the process
-// was killed, the answer is an admission and nothing more is charged. When the life ends
-// unsettled, the charge stays.
+// The same id reserves once: a repetition, because the reply was lost or the process was
+// killed, is admitted and charges nothing. If life ends without a settlement, the charge stays.
 //
-// There is no decision without Redis, because no other process could settle it. The error is
-// [ErrUnavailable], after which the charge may have been made: repeat it with the same id;
-// [ErrSettled] if the id was used for another amount or is settled; [algo.ErrCost] for a negative n;
-// or the error of Redis.
+// Reserve needs Redis, because no other process could settle a local decision. The error is
+// [ErrUnavailable], after which Redis may have charged: repeat it with the same id; [ErrSettled]
+// if the id was used for another amount or is settled; [algo.ErrCost] for a negative n; or the
+// error of Redis.
 func (l *Limiter) Reserve(ctx context.Context, key, id string, n int64, life time.Duration) (algo.Decision, error) {
 	b, err := l.reservable(id, n)
 	if err == nil {
@@ -68,14 +65,14 @@ func (l *Limiter) Reserve(ctx context.Context, key, id string, n int64, life tim
 	return d, nil
 }
 
-// SettleReserved corrects the cost of a reservation to actual units, once: less comes back
-// as far as it still weighs, and more is charged even if it does not fit, as
-// [algo.Lease.Settle] does. Repeated with the same amount it changes nothing and returns
-// nil, so a settlement whose reply was lost is repeated.
+// SettleReserved corrects the cost of a reservation to actual units, once, as
+// [algo.Lease.Settle] does: it refunds less as far as that still weighs, and charges more
+// even if it does not fit. A repetition with the same amount changes nothing and returns
+// nil, so repeat a settlement whose reply was lost.
 //
 // The error is [ErrSettled] or [ErrNoReservation], which are logged at most every ten
-// seconds and change nothing; [algo.ErrCost] for a negative amount; [ErrUnavailable], after
-// which the settlement may have been made: repeat it; or the error of Redis.
+// seconds and change nothing; [algo.ErrCost] for a negative actual; [ErrUnavailable], after
+// which Redis may have settled: repeat it; or the error of Redis.
 func (l *Limiter) SettleReserved(ctx context.Context, key, id string, actual int64) error {
 	b, err := l.reservable(id, actual)
 	if err != nil {
@@ -120,7 +117,7 @@ const (
 	reservationSettled = 2
 )
 
-// reservation runs an operation on a bucket and the record of a reservation.
+// reservation runs an operation on a bucket and the record of id.
 func (l *Limiter) reservation(ctx context.Context, key, id string, bucket, record remote.Args) (*remote.Request, error) {
 	l.store.registry.start()
 	redisKey := l.redisKey(key)

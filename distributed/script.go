@@ -17,10 +17,10 @@ func lua(names ...string) (text string) {
 	return text
 }
 
-// prelude begins the scripts that are made in use.
+// prelude returns the beginning of the scripts that are made at run time.
 var prelude = func() string { return lua("clock", "prelude") }
 
-// scripts are those of limits, without those that have the floors of shares. [Store.Ping] loads them.
+// scripts lists the scripts of limits that [Store.Ping] loads: all but those with the floors of shares.
 var scripts []*remote.Script
 
 var (
@@ -37,7 +37,7 @@ var (
 	learnedScript       = script("learned", 7, 3, "", "clock", "prelude", "learned")
 )
 
-// script makes a script of files, with constants before the last one.
+// script makes a script from the files names, with constants before the last one.
 func script(name string, args, replies int, constants string, names ...string) *remote.Script {
 	last := len(names) - 1
 	s := remote.NewScript(name, func() string { return lua(names[:last]...) + constants + lua(names[last]) }, args, replies)
@@ -58,7 +58,7 @@ const (
 	opRefund            // give back the part of a charge that still counts
 	opForce             // charge whether it fits or not
 	opReset             // forget the key's debt
-	opBan               // deny everything for a time
+	opBan               // deny everything until a time
 	opRenew             // keep units in flight from expiring
 	opAcquireAll        // decide about several keys and charge all of them or none
 	opPeekAll           // the same without a charge
@@ -66,8 +66,8 @@ const (
 	_                   // its credits
 	opReserve           // decide, charge and keep a record
 	opSettle            // correct a charge by its record
-	opLease             // add units that were leased
-	opGiveBack          // give back units that still count, of whatever charge
+	opLease             // add leased units
+	opGiveBack          // give back units that still count, of any charge
 )
 
 // The last reply of a key; see [remote.Answer.Flag].
@@ -75,5 +75,5 @@ const (
 	flagDenied = iota
 	flagAdmitted
 	flagBanned    // by opBan
-	flagWrongType // the key holds the value of another algorithm or program, and is left alone
+	flagWrongType // the key holds the value of another algorithm or program; unchanged
 )

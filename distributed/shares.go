@@ -26,8 +26,8 @@ type Shares struct {
 // together at most the count of r; the options are [algo.Burst] (default: the count of r),
 // and, for the decisions without Redis, [algo.MaxKeys], [algo.DenyNew] and [algo.Clock].
 //
-// A decision is one step and one round trip. Time is counted in microseconds, and nothing
-// is rounded. While Redis is away each instance divides its part of rate and burst
+// A decision is one step and one round trip. It counts time in microseconds and rounds
+// nothing. While Redis is away each instance divides its part of rate and burst
 // in the same way. Instances with other floors or another rate on the same name decide
 // locally until the key has expired; the event is [KeyFault]. The limit cannot be changed
 // in use.
@@ -68,7 +68,7 @@ func (s *Store) Shares(name string, r algo.Rate, floors map[string]int64, opts .
 	return all, nil
 }
 
-// shareOf makes the limiter of a child. All children have one name, and so one key.
+// shareOf makes the limiter of a child. All children share name, and so one key.
 func (s *Store) shareOf(name string, c *share) (*Limiter, error) {
 	l, err := s.prepare("shares", name)
 	if err != nil {
@@ -78,8 +78,8 @@ func (s *Store) shareOf(name string, c *share) (*Limiter, error) {
 	return s.register(l)
 }
 
-// Child returns the limiter of a child. A name without a floor has a floor of 0: it gets
-// only loans. [Limiter.Reset] and [Limiter.Ban] concern all children of a key.
+// Child returns the limiter of the child name. A child without a floor gets only loans.
+// [Limiter.Reset] and [Limiter.Ban] affect all children of a key.
 func (s *Shares) Child(name string) *Limiter {
 	if c, ok := s.children[name]; ok {
 		return c
@@ -87,7 +87,7 @@ func (s *Shares) Child(name string) *Limiter {
 	return s.other
 }
 
-// sharesLimit has the common parameters of the children.
+// sharesLimit holds the common parameters of the children.
 type sharesLimit struct {
 	decide   *decide.Shares
 	spec     algo.Spec
@@ -96,18 +96,18 @@ type sharesLimit struct {
 	compiled *remote.Script
 
 	mu    sync.Mutex
-	of    instances // for which parts was made
+	of    instances // for which parts were made
 	parts *shares.Shares
 }
 
-// share is one child, which shares.lua decides.
+// share is one child; shares.lua decides for it.
 type share struct {
 	*sharesLimit
 	child *decide.Share
 	name  string // empty: the child without a floor
 }
 
-// sharesScript is the script with the parameters as constants.
+// sharesScript returns the script with the parameters of d as constants.
 func sharesScript(d *decide.Shares) *remote.Script {
 	p := d.Params()
 	var b strings.Builder
@@ -158,7 +158,7 @@ func (c *share) describe() algo.Description {
 	return algo.Description{Rate: c.spec.Rate, Quota: c.child.Limit(), Window: c.child.FillTime(microseconds(c.spec.Rate))}
 }
 
-// local divides rate and burst by the instances, and then between the children.
+// local divides rate and burst by the instances, then between the children.
 func (c *share) local(of instances, _ algo.Limiter) algo.Limiter {
 	c.mu.Lock()
 	defer c.mu.Unlock()

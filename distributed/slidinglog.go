@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-go/sluice/distributed/internal/remote"
 )
 
-// slidingLog is the units of the last period, which unitset.lua decides.
+// slidingLog counts the units of the last period; unitset.lua decides.
 type slidingLog struct{ window }
 
 func newSlidingLog(s algo.Spec) (limit, error) {
@@ -15,7 +15,7 @@ func newSlidingLog(s algo.Spec) (limit, error) {
 	return &slidingLog{w}, err
 }
 
-// newID names units. No two instances choose the same id.
+// newID returns a random id for units, so that no two instances choose the same.
 func newID() int64 { return rand.Int64() }
 
 func (u *slidingLog) script() *remote.Script { return logScript }
@@ -30,7 +30,7 @@ func (u *slidingLog) explain(a remote.Answer, n int64) (algo.Decision, algo.Hand
 	return explainUnits(u, a, u.period, n), unitsOf(a, n)
 }
 
-// explainUnits reads the reply of unitset.lua about units that live for long.
+// explainUnits reads the reply of unitset.lua about units that live for long microseconds.
 func explainUnits(l limit, a remote.Answer, long, n int64) algo.Decision {
 	count, next, enough, last := a.Reply[0], a.Reply[1], a.Reply[2], a.Reply[3]
 	if a.Flag() == flagBanned {
@@ -59,14 +59,14 @@ func (u *slidingLog) mark() int64 { return markOf(u.period, u.quota) }
 
 func (u *slidingLog) refundArgs(h algo.Handle, n int64) remote.Args { return removeUnits(h, n) }
 
-// unitsOf is the handle of n units: their names have the id and the mark of the request.
+// unitsOf returns the handle of n units: their id and mark are those of the request.
 func unitsOf(a remote.Answer, n int64) algo.Handle {
 	return algo.Handle{N: n, State: [3]int64{a.Args[4], a.Args[6]}}
 }
 
-// removeUnits removes the last n units of a charge, whatever the limit is by now. The set
-// knows each unit, so units that a settlement has added at a later instant go too. Of a lease that
-// was not charged whole only all units go.
+// removeUnits removes the last n units of a charge, even after a change of the limit. The set
+// knows each unit, so later units of a settlement go too. Of a lease that was charged in part it
+// removes all units or none.
 func removeUnits(h algo.Handle, n int64) remote.Args {
 	all := min(h.N, maxExact)
 	if n < h.N {
@@ -75,7 +75,7 @@ func removeUnits(h algo.Handle, n int64) remote.Args {
 	return remote.Args{opRefund, 0, 0, min(n, all), h.State[0], all, h.State[1]}
 }
 
-// forceArgs adds units, at most one more than the quota: they count for a period, as all others.
+// forceArgs adds n units, at most one more than the quota: they count for a period, as all others.
 func (u *slidingLog) forceArgs(_ string, h algo.Handle, n int64) remote.Args {
 	return remote.Args{opForce, u.period, maxExact, min(n, u.quota+1), h.State[0], h.N, u.mark()}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-go/sluice/internal/cause"
 )
 
-// slots is the units that this instance has in flight: it renews the admissions
-// of Redis, and is the local limiter while Redis is away.
+// slots counts this instance's units in flight. It renews the admissions of Redis,
+// and is the local limiter while Redis is away.
 type slots struct {
 	limiter *Limiter
 	expiry  time.Duration
@@ -26,13 +26,13 @@ type slots struct {
 	remote   map[int64]algo.Handle // admissions of Redis, by id
 	renewing bool
 
-	order sync.Mutex // corrections and renewals leave in the order in which the units change
+	order sync.Mutex // so that corrections and renewals leave in the order in which the units change
 }
 
 // maxUnits bounds the units of a set in Redis.
 const maxUnits = 10_000
 
-// keep renews an admission of Redis that has n units more than before.
+// keep records an admission of Redis with n units more than before, to be renewed.
 func (s *slots) keep(h algo.Handle, n int64) {
 	s.mu.Lock()
 	s.remote[h.State[0]] = h
@@ -58,7 +58,7 @@ func (s *slots) settle(h algo.Handle, actual int64) {
 	s.keep(h, more)
 }
 
-// count adds n units to the units of a key in flight. The caller holds s.mu.
+// count adds n to the units in flight of key. The caller holds s.mu.
 func (s *slots) count(key string, n int64) {
 	if now := s.counts[key] + n; now > 0 {
 		s.counts[key] = now
@@ -80,8 +80,8 @@ func (s *slots) renew() {
 	}
 }
 
-// renewAll renews every admission now, except of nodes that are away: their return does. Redis puts
-// back what it has lost.
+// renewAll renews every admission now, except on nodes that are away, which get the renewals when they
+// return. Redis restores the units that it has lost.
 func (s *slots) renewAll() {
 	s.mu.Lock()
 	held := slices.Collect(maps.Keys(s.remote))
@@ -106,8 +106,8 @@ func (s *slots) renewOne(id int64) {
 	store.remote.Send(r)
 }
 
-// Acquire decides within this instance's share, without Redis. One request alone is always
-// admitted.
+// Acquire decides within this instance's share, without Redis. It always admits a request that
+// is alone.
 func (s *slots) Acquire(_ context.Context, key string, n int64) (algo.Lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,14 +120,14 @@ func (s *slots) Acquire(_ context.Context, key string, n int64) (algo.Lease, err
 	return algo.NewLease(d, (*localSlot)(s), algo.Handle{Key: key, N: n}), nil
 }
 
-// Peek answers as Acquire does, and takes no slot.
+// Peek returns the answer of Acquire and takes no slot.
 func (s *slots) Peek(_ context.Context, key string, n int64) (algo.Decision, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.look(key, n), nil
 }
 
-// look is the answer for n units. The caller holds s.mu.
+// look returns the answer for n units. The caller holds s.mu.
 func (s *slots) look(key string, n int64) algo.Decision {
 	inFlight := s.counts[key]
 	d := algo.Decision{Limit: s.share, Allowed: true, Remaining: max(s.share-inFlight, 0)}
@@ -144,12 +144,12 @@ func (s *slots) resize(share int64) {
 	s.share = share
 }
 
-// localSlot is the slots' side of leases that Redis has not admitted.
+// localSlot settles and releases the leases that Redis has not admitted.
 type localSlot slots
 
 func (l *localSlot) Release(h algo.Handle, _ algo.Outcome) { l.Settle(h, 0) }
 
-// About is about the limit; a composition does not settle slots.
+// About describes the limit, so that a composition does not settle slots.
 func (l *localSlot) About() algo.Description { return l.limiter.About() }
 
 func (l *localSlot) Settle(h algo.Handle, actual int64) {

@@ -28,9 +28,8 @@ var kinds = map[string]kind{
 // Limiter makes the limit that spec describes: a token-bucket, leaky-bucket,
 // pacer, fixed-window, sliding-window or sliding-log, see the methods of these
 // names; or smooth-warming-up with a warm-up above 0, see package classic,
-// in whole microseconds. The options keys and deny-new concern the decisions without Redis, and so does
-// [algo.Clock]: where Redis decides, time is the server's. See [algo.Spec.Apply] for a change
-// in use.
+// in whole microseconds. The options keys, deny-new and [algo.Clock] apply only to
+// decisions without Redis. See [algo.Spec.Apply] for a change in use.
 func (s *Store) Limiter(name string, spec algo.Spec) (*Limiter, error) {
 	kind, err := kindOf(&spec)
 	if err != nil {
@@ -70,7 +69,7 @@ func (s *Store) newLimiter(algorithm, name string, r algo.Rate, opts []algo.Opti
 	return s.Limiter(name, spec)
 }
 
-// prepare makes a limiter without a limit.
+// prepare checks name and makes a limiter that has no limit yet.
 func (s *Store) prepare(kind, name string) (*Limiter, error) {
 	if name == "" || len(name) > remote.MaxTag {
 		return nil, fmt.Errorf("distributed: %s: name %q has %d bytes, want 1 to %d", kind, name, len(name), remote.MaxTag)
@@ -80,7 +79,7 @@ func (s *Store) prepare(kind, name string) (*Limiter, error) {
 	return l, nil
 }
 
-// set checks a Spec and makes it the limit. Keys keep their debt.
+// set checks spec and makes it the limit. Keys keep their debt.
 func (l *Limiter) set(spec algo.Spec) error {
 	lim, err := newLimit(&spec)
 	if err != nil {
@@ -91,8 +90,7 @@ func (l *Limiter) set(spec algo.Spec) error {
 	return nil
 }
 
-// Validate reports why [Store.Limiter] cannot make the limit that spec
-// describes, or nil.
+// Validate returns the error of [Store.Limiter] for spec, or nil.
 func Validate(spec algo.Spec) error {
 	if _, err := newLimit(&spec); err != nil {
 		return fmt.Errorf("distributed: %w", err)
@@ -138,14 +136,13 @@ func (l *Limiter) SetSpec(s algo.Spec) error {
 	})
 }
 
-// SetRate changes the rate in use, in this process: other instances keep theirs
-// until they change it too. Package rules changes limits everywhere. A burst
-// that was not set follows the rate's count.
+// SetRate changes the rate in use, in this process only; package rules changes
+// limits in all instances. A burst that was not set follows the rate's count.
 func (l *Limiter) SetRate(r algo.Rate) error {
 	return l.change(func(s *algo.Spec) error { s.Rate = r; return nil })
 }
 
-// SetBurst changes the burst in use, in this process. Only buckets have one.
+// SetBurst changes the burst of a bucket in use, in this process only.
 func (l *Limiter) SetBurst(n int64) error {
 	return l.change(func(s *algo.Spec) (err error) { *s, err = s.With(algo.Burst(n)); return err })
 }

@@ -56,10 +56,10 @@ func (s *Store) Stats() Stats {
 		Instances: known.count, Counted: s.registry.counted.Load() != nil,
 		Fallback: s.fallback, DeniedMax: s.denyCache, Lost: s.remote.Lost(),
 	}
-	for _, q := range s.remote.Nodes() {
-		st.add(q.Level())
-		st.Kept += q.Kept()
-		median, p99 := q.RoundTrips()
+	for _, n := range s.remote.Nodes() {
+		st.add(n.Level())
+		st.Kept += n.Kept()
+		median, p99 := n.RoundTrips()
 		st.RoundTrip, st.RoundTripP99 = max(st.RoundTrip, median), max(st.RoundTripP99, p99)
 	}
 	for i := range s.denied.shards {

@@ -7,42 +7,42 @@ import (
 )
 
 // Transport carries the commands of a store to Redis. [New] has one for the clients of
-// go-redis; a module of its own has one for rueidis: see
-// github.com/sluice-go/sluice/distributed/rueidisstore. It is safe for concurrent use.
+// go-redis, github.com/sluice-go/sluice/distributed/rueidisstore one for rueidis. It must be
+// safe for concurrent use.
 type Transport interface {
-	// Do sends the commands, in one round trip if it can, and returns when each is
-	// [Command.Done]. It never repeats a command on its own, except after a
-	// redirection of a cluster or another reply that says that it was not executed.
+	// Do sends the commands, in one round trip if it can, and calls [Command.Done] for each
+	// before it returns. It repeats a command only after a redirection of a cluster or
+	// another reply that says that the command was not executed.
 	//
-	// It waits for a reply until ctx ends, and never shorter: charges whose replies
-	// come too late for their callers are given back. ctx ends after ten times the
-	// store's timeout, at least a second.
+	// Do waits for a reply until ctx ends, and never less: the store refunds charges whose
+	// replies are too late for their callers. ctx ends after ten times the store's
+	// timeout, at least a second.
 	Do(ctx context.Context, cmds []*Command)
 
 	// Cluster reports whether the keys of a command must be in one slot of a cluster.
 	Cluster() bool
 
-	// Slots returns the masters of the cluster; none if there is no cluster. After the
-	// node of the key failed has failed, it also loads the client's own map of slots,
-	// and returns when the client uses it; without a failed node failed is empty.
+	// Slots returns the masters of the cluster; none if there is no cluster. If failed, a
+	// key whose node has failed, is not empty, it also reloads the client's own map of
+	// slots, and returns when the client uses it.
 	Slots(ctx context.Context, failed string) ([]SlotRange, error)
 }
 
-// Command is one run of a script, which a [Transport] sends to Redis. It must never be
-// sent twice: the first run may have charged although its reply was lost.
+// Command is one run of a script, which a [Transport] sends to Redis. Never send it twice:
+// the first run may have charged although its reply was lost.
 type Command remote.Command
 
-// Words returns the command as it is sent: EVALSHA or EVAL, the script, the number of
-// keys, the keys and the arguments. All keys are in words[3 : 3+keys]; they decide which node
-// of a cluster it is for.
+// Words returns the words to send: EVALSHA or EVAL, the script, the number of keys, the
+// keys and the arguments. words[3 : 3+keys] are the keys, which select the node of a
+// cluster.
 func (c *Command) Words() (words []string, keys int) { return (*remote.Command)(c).Words() }
 
-// Done gives the command its reply, an array of integers, or its error: a [ReplyError],
-// one that wraps [ErrNotSent], or any other, after which it is unknown whether the command
-// was executed. A transport calls it once for each command.
+// Done stores the reply, an array of integers, or the error: a [ReplyError], one that wraps
+// [ErrNotSent], or any other, after which it is unknown whether Redis executed the command.
+// A transport calls it once for each command.
 func (c *Command) Done(reply []int64, err error) { (*remote.Command)(c).Done(reply, err) }
 
-// carrier is the way of a user's transport: each call's context ends at its deadline.
+// carrier adapts a user's Transport, and ends the context of each call at its deadline.
 type carrier struct{ Transport }
 
 func (c carrier) Do(ctx context.Context, cmds []*remote.Command) {
@@ -58,15 +58,15 @@ func (c carrier) Do(ctx context.Context, cmds []*remote.Command) {
 	c.Transport.Do(ctx, public)
 }
 
-// SlotRange is slots of a cluster, from First to Last (0 to 16383), that one master serves. Its
-// Addr is empty if there is none.
+// SlotRange is a range of a cluster's slots, First to Last (0 to 16383), and Addr, the address of
+// their master; empty without a master.
 type SlotRange = remote.SlotRange
 
-// ReplyError is an error reply of the server as it came, such as "OOM command not
-// allowed". A [Transport] gives it to [Command.Done].
+// ReplyError is the text of the server's error reply, such as "OOM command not
+// allowed". A [Transport] passes it to [Command.Done].
 type ReplyError = remote.ReplyError
 
-// ErrNotSent is wrapped by the error that a [Transport] gives to a command that has
-// certainly not been executed, for example because no connection was free. Failures to
-// dial need no wrapping.
+// ErrNotSent marks a command that was certainly not executed, for example because no
+// connection was free: a [Transport] passes an error that wraps it to [Command.Done].
+// Failures to dial need no wrapping.
 var ErrNotSent = remote.ErrNotSent

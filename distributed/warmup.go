@@ -15,7 +15,7 @@ type warmup struct {
 	decide.Params
 	decide *decide.Warmup
 	spec   algo.Spec
-	cold   int64 // what a cold permit costs, in millionths of a warm one's price
+	cold   int64 // the price of a cold permit, in millionths of a warm one's
 	clock
 }
 
@@ -51,7 +51,7 @@ func (w *warmup) explain(a remote.Answer, n int64) (algo.Decision, algo.Handle) 
 	return decision(answer, quota), handle(w.decide.Charge(next, a.Now, n, answer.Delay), a.Now)
 }
 
-// refundArgs gives back n units as far as the charge still weighs; see [decide.Warmup.Refund].
+// refundArgs refunds n units as far as their charge still weighs; see [decide.Warmup.Refund].
 func (w *warmup) refundArgs(h algo.Handle, n int64) remote.Args {
 	weight, back, stored := w.decide.Weight(chargeOf(h), n)
 	return remote.Args{opRefund, h.At, weight, back, stored, h.State[2]}

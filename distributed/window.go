@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-go/sluice/internal/decide"
 )
 
-// maxExact is the largest integer up to which a script's numbers have no gaps.
+// maxExact is the largest integer up to which a script's numbers are exact.
 const maxExact = 1<<53 - 1
 
 // window is a quota in a period of whole microseconds, as every window has one.
@@ -30,8 +30,8 @@ func (w *window) describe() algo.Description {
 	return algo.Description{Rate: w.spec.Rate, Quota: w.quota, Window: w.spec.Rate.Period}
 }
 
-// local divides the quota by the instances. A quota below their number is one unit at a time
-// at the same rate.
+// local divides the quota by the instances. A quota below their number becomes one unit at a
+// time at the same rate.
 func (w *window) local(of instances, was algo.Limiter) algo.Limiter {
 	s := w.spec
 	if s.Rate.Count = of.part(w.quota); w.quota < int64(of.count) {
@@ -40,8 +40,8 @@ func (w *window) local(of instances, was algo.Limiter) algo.Limiter {
 	return portionOf(s, w.spec.Rate, w.spec.Clock(), of, was)
 }
 
-// fixedWindow is [decide.FixedWindow] in microseconds, as fixedwindow.lua runs
-// it. Its state is the end of the window plus the units spent.
+// fixedWindow runs [decide.FixedWindow] in microseconds, as fixedwindow.lua does.
+// Its state is the end of the window plus the units spent.
 type fixedWindow struct {
 	window
 	decide *decide.FixedWindow
@@ -69,8 +69,7 @@ func newFixedWindow(s algo.Spec) (limit, error) {
 	return f, err
 }
 
-// shift is how much earlier than the period's multiples the windows of key
-// begin.
+// shift returns how much earlier than the period's multiples the windows of key begin.
 func (f *fixedWindow) shift(key string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key))
@@ -99,7 +98,7 @@ func (f *fixedWindow) explain(a remote.Answer, n int64) (algo.Decision, algo.Han
 	return decision(answer, quota), algo.Handle{N: c.N, At: c.At, State: [3]int64{c.A - phase, voided, f.period}}
 }
 
-// refundArgs gives back n units while their window lasts.
+// refundArgs refunds n units while their window lasts.
 func (f *fixedWindow) refundArgs(h algo.Handle, n int64) remote.Args {
 	if h.State[2] != f.period {
 		n = 0
@@ -107,7 +106,7 @@ func (f *fixedWindow) refundArgs(h algo.Handle, n int64) remote.Args {
 	return remote.Args{opRefund, f.period, f.quota, min(n, h.N, 2*f.period), h.State[0], h.State[1]}
 }
 
-// giveBackArgs: give back n units of the window, at most all of them and the debt.
+// giveBackArgs refunds n units of any charge, at most those of the window and the debt.
 func (f *fixedWindow) giveBackArgs(key string, n int64) remote.Args {
 	return remote.Args{opGiveBack, f.period, f.quota, min(n, maxExact), f.shift(key)}
 }
@@ -120,8 +119,7 @@ func (f *fixedWindow) resetArgs(key string) remote.Args {
 	return remote.Args{opReset, f.period, f.quota, 0, f.shift(key)}
 }
 
-// slidingWindow is [decide.SlidingCounters] in microseconds, as
-// slidingwindow.lua runs it.
+// slidingWindow runs [decide.SlidingCounters] in microseconds, as slidingwindow.lua does.
 type slidingWindow struct {
 	window
 	decide *decide.SlidingCounters
@@ -162,8 +160,8 @@ func (w *slidingWindow) explain(a remote.Answer, n int64) (algo.Decision, algo.H
 	return decision(answer, quota), handle(c, voided)
 }
 
-// refundArgs gives back n units of their period, as far as it still holds them.
-// Units that were added to the charge in another period stay.
+// refundArgs refunds n units as far as their period still holds them. Units that
+// were added to the charge in another period stay.
 func (w *slidingWindow) refundArgs(h algo.Handle, n int64) remote.Args {
 	keep, first := max(h.N-n, 0), h.State[0]
 	if h.State[1] != w.period {

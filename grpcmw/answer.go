@@ -19,11 +19,11 @@ import (
 )
 
 // statusError is the error of a refused call on the server. gRPC and other
-// interceptors see the status; limiters further out recognize the type.
+// interceptors see the status; outer limiters recognize the type.
 type statusError struct {
 	status   *status.Status
 	pushback int32
-	begun    bool // a message was refused: the handler had begun
+	begun    bool // a message was refused, after the handler had begun
 }
 
 // Error is the text that an error of package status would have.
@@ -32,14 +32,14 @@ func (e *statusError) Error() string { return e.status.String() }
 // GRPCStatus is the status that the client receives.
 func (e *statusError) GRPCStatus() *status.Status { return e.status }
 
-// denialIn finds the denial in the error of a call, nil if it is another error.
+// denialIn returns the denial that err wraps; nil if there is none.
 func denialIn(err error) *statusError {
 	var d *statusError
 	errors.As(err, &d)
 	return d
 }
 
-// texts say more about a spent quota than the table of answers.
+// texts are more specific about a spent quota than the table of answers.
 var texts = map[cause.Cause]string{
 	cause.Limit:    "too many calls in flight",
 	cause.Deadline: "rate limit exceeded: the wait would outlast the deadline",
@@ -66,7 +66,7 @@ func (d *details) refuse(ctx context.Context, v *verdict) *statusError {
 // domain is the domain of ErrorInfo.
 const domain = "sluice"
 
-// details are the details of a policy's refusals, encoded once.
+// details holds the details of a policy's refusals, encoded once.
 type details struct {
 	info       map[string]*anypb.Any // by reason
 	violations map[string]*anypb.Any // by class of key
@@ -83,7 +83,7 @@ func newDetails(policy string) *details {
 	return d
 }
 
-// failure names the policies that had no room.
+// failure returns the QuotaFailure of the policies that had no room.
 func (d *details) failure(v *verdict) *anypb.Any {
 	parts := v.Parts()
 	if len(parts) == 1 {
@@ -102,7 +102,7 @@ func violation(class, policy string) *errdetails.QuotaFailure_Violation {
 	return &errdetails.QuotaFailure_Violation{Subject: class, Description: "policy " + policy}
 }
 
-// encode cannot fail on valid UTF-8, and all text here is checked.
+// encode encodes m. It cannot fail, because all text here is checked UTF-8.
 func encode(m proto.Message) *anypb.Any {
 	a, err := anypb.New(m)
 	if err != nil {

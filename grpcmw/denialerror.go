@@ -9,9 +9,9 @@ import (
 	"github.com/sluice-go/sluice/internal/admission"
 )
 
-// DenialError is the error of a handler for a call that l denied in it: the status, details
-// and pushback with which [ServerOptions] answers a call that is denied before it. It is nil
-// for an admission, which with [WithRateTrailers] tells the client what is left.
+// DenialError returns the error of a handler for a call that l, a limit that the handler acquires
+// from, has denied: with the status, details and pushback of [ServerOptions]. For an admission it
+// returns nil and, with [WithRateTrailers], tells the client what is left.
 //
 //	lease, _ := exports.Acquire(ctx, user, rows)
 //	if err := grpcmw.DenialError(ctx, exports, user, lease.Decision); err != nil {
@@ -20,14 +20,13 @@ import (
 //	defer lease.Release(algo.Succeeded)
 //
 // key is the argument of Acquire, d its decision, and ctx the context of the call. Of several
-// limits in one decision, pass one that denied and its part of algo.Lease.Parts. The zero Decision
-// beside an error gives UNAVAILABLE, the status for a decision that could not be made. Return the
-// error unchanged, before the work begins: it is then no failure for [guard.FailuresOnly] around
-// the handler. Charges of interceptors around the handler stay.
+// limits in one decision, pass one that denied and its part of algo.Lease.Parts. The zero Decision,
+// which comes with an error, gives UNAVAILABLE. Return the error unchanged, before the work begins:
+// [guard.FailuresOnly] around the handler then counts no failure. Charges of interceptors around the
+// handler stay.
 //
-// It takes [WithName] and WithRateTrailers, and panics as ServerOptions does. It costs some
-// microseconds more than an answer of an interceptor: against floods, limit before the
-// handler too.
+// DenialError takes [WithName] and WithRateTrailers, and panics as ServerOptions does. It takes some
+// microseconds longer than the answer of an interceptor: against floods, limit before the handler too.
 func DenialError(ctx context.Context, l algo.Limiter, key string, d algo.Decision, opts ...Option) error {
 	i := makeInterceptor(configure("DenialError", forDenial, opts))
 	known := func(call) (string, error) { return key, nil }
@@ -39,7 +38,7 @@ func DenialError(ctx context.Context, l algo.Limiter, key string, d algo.Decisio
 		_ = grpc.SetTrailer(ctx, trailer) // its error says that the call is over
 		return nil
 	}
-	if p, ok := ctx.Value(pushbacksKey{}).(*pushbacks); ok { // the outermost limit of a stream writes them
+	if p, ok := ctx.Value(pushbacksKey{}).(*pushbacks); ok { // the outermost limit of a stream sends them
 		p.add(err)
 	} else {
 		setPushback(ctx, err)

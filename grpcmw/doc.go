@@ -36,24 +36,25 @@
 // interceptor or handler that sends headers before it fails has the same effect,
 // which this package cannot undo.
 //
-// Of several limits on a call, the first to deny answers. The charges of limits further out
-// stay, because the call has arrived; [Limits] charges all or none. But its work was not done:
-// a slot is freed, FailuresOnly counts no failure, and with [WithRefundIf] the charge is
-// refunded. An interceptor between them that answers a denial with another error, and does not
-// wrap it, makes it a failure of the handler. On a stream that is charged by message several
-// can deny; then the outermost sends the longest pushback.
+// Of several limits on a call, the first to deny answers. The charges of outer limits
+// stay, because the call has arrived; [Limits] charges all or none. But the call did no
+// work: outer limits free its slot, FailuresOnly counts no failure, and [WithRefundIf]
+// refunds the charge. An interceptor in between that replaces a denial by another error,
+// and does not wrap it, turns it into a failure of the handler. On a stream that is charged
+// by message several limits can deny; then the outermost sends the longest pushback.
 //
 // # Streams and clients
 //
-// A stream is charged when it is opened, or by message ([WithStreamMode]), and
-// a message that does not fit ends the stream or waits ([WithBackPressure]).
-// Clients are paced rather than denied (package grpcmw/client).
+// A stream is charged when it is opened, or by message ([WithStreamMode]); a
+// message that does not fit ends the stream or waits ([WithBackPressure]).
+// Package grpcmw/client paces clients instead of denying their calls.
 //
 // # Slots
 //
-// Leases are released in a deferred call, so that panics, exits of the goroutine, cancellations
-// and resets free the slot of an in-flight limiter. It is not freed before the handler returns,
-// because a canceled call continues until then. A call that its client gave up stays charged.
+// A deferred call releases the lease, so that panics, exits of the goroutine,
+// cancellations and resets free the slot of an in-flight limiter, but not before
+// the handler returns, because a canceled call works until then. A call that its
+// client gave up stays charged.
 //
 // # When not to use it
 //
@@ -62,9 +63,9 @@
 //     [DenialError].
 //   - Services behind a proxy with limits: limit only the keys that the proxy
 //     cannot see.
-//   - Calls that the server makes within itself: they pass no interceptor.
+//   - Calls within the server's process: they pass no interceptor.
 //
-// For gRPC over net/http (grpc-go's ServeHTTP) use httpmw with the answers of httpmw/rpc. This
-// package limits there too, but ServeHTTP sends headers before the status, so that no retry policy
-// applies to a denial. Do not use both.
+// For gRPC over net/http (grpc-go's ServeHTTP) use httpmw with the answers of httpmw/rpc instead.
+// This package limits there too, but ServeHTTP sends headers before the status, so that no retry
+// policy applies to a denial.
 package grpcmw

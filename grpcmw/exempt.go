@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// healthCheck is exempt by default: a load balancer whose health check is denied
-// takes the server out of rotation. It is one short answer, and only as a unary
-// call: a server with grpc.UnknownServiceHandler takes any method as a stream.
-// Watch and reflection are streams, in which a client that is over its limit
-// could go on for ever.
+// healthCheck is exempt by default, because a load balancer whose health check is
+// denied takes the server out of rotation. It is exempt only as a unary call, with
+// one short answer: a server with grpc.UnknownServiceHandler accepts any method as a
+// stream. Watch and reflection are streams, which a client over its limit could use
+// for ever.
 const healthCheck = "/grpc.health.v1.Health/Check"
 
-// WithExempt lets methods through without asking the limiter, in place of the default, the
-// unary health check: "/package.Service/Method", or "/package.Service/*" for all of
-// a service, also for methods that the server does not have. Clients that watch the
-// health of a server (client-side health checking) need
-// "/grpc.health.v1.Health/Watch", where the limit is not one per client.
+// WithExempt passes methods unlimited, in place of the default, the unary health
+// check: "/package.Service/Method", or "/package.Service/*" for all methods of a
+// service, even unknown ones. Clients that watch the health of a server
+// (client-side health checking) need "/grpc.health.v1.Health/Watch", unless the
+// limit is one per client.
 func WithExempt(methods ...string) Option {
 	return newOption("WithExempt", func(s *settings) error {
 		for _, m := range methods {
@@ -35,7 +35,7 @@ func wellFormed(method string) bool {
 		!strings.Contains(service, "*") && (name == "*" || !strings.Contains(name, "*"))
 }
 
-// exempt are the methods that pass without a limit.
+// exempt holds the methods that pass without a limit.
 type exempt struct {
 	services []string // with both slashes
 	methods  map[string]struct{}
@@ -57,11 +57,11 @@ func newExempt(s interceptorOptions) exempt {
 	return e
 }
 
-// unary reports whether a method is exempt as a unary call only.
+// unary reports whether method is exempt only as a unary call.
 func (e *exempt) unary(method string) bool { return e.check && method == healthCheck }
 
-// covers is on the path of every call. The services are few, and comparing
-// prefixes costs less than looking up the method's service.
+// covers reports whether method is exempt. It compares prefixes, because services are
+// few and looking up the method's service would cost every call more.
 func (e *exempt) covers(method string) bool {
 	for _, s := range e.services {
 		if strings.HasPrefix(method, s) {

@@ -16,7 +16,7 @@ import (
 
 var adapter = admission.Adapter{Package: "grpcmw", Transport: telemetry.GRPC}
 
-// policies decide on a call.
+// policies holds the policies that decide on a call.
 type policies struct {
 	*admission.Policies[call]
 	details []*details // of refusals, by policy
@@ -24,7 +24,7 @@ type policies struct {
 	needsOutcome bool
 }
 
-// interceptor limits the calls of a server. It does not change once it is made.
+// interceptor limits the calls of a server. It is immutable.
 type interceptor struct {
 	*settings
 	exempt  exempt
@@ -33,7 +33,7 @@ type interceptor struct {
 	unknown *policies // of calls whose plan is not known
 }
 
-// newInterceptor panics on every mistake that can be seen without a call.
+// newInterceptor makes an interceptor and panics on every mistake that shows before a call.
 func newInterceptor(constructor string, takes []string, l algo.Limiter, key keyfunc.RPC, opts []Option) *interceptor {
 	adapter.Require(!admission.IsNil(l), constructor, "the limiter is nil")
 	adapter.Require(key != nil, constructor, "the key function is nil; rpckey.Global gives all calls one limit")
@@ -69,8 +69,7 @@ func (i *interceptor) newPolicies(decide *admission.Policies[call]) *policies {
 	return ps
 }
 
-// policies returns the policies of a call; nil if the call passes unlimited, or is refused
-// with the error.
+// policies returns the policies of c; nil if c passes unlimited, or is refused with the error.
 func (i *interceptor) policies(c call) (*policies, error) {
 	if i.exempt.covers(c.method) || i.Own.skip != nil && i.Own.skip(c.ctx, c.method) {
 		return nil, nil
@@ -87,8 +86,8 @@ func (i *interceptor) policies(c call) (*policies, error) {
 	return ps, nil
 }
 
-// answer reports a verdict, and returns the error of a call that does not pass: a
-// *statusError, or a status if the context has ended. opening: an admission may have trailers.
+// answer reports v and returns the error of a call that does not pass: a *statusError, or a
+// status if the context has ended. With opening it sets the trailers of an admission.
 func (i *interceptor) answer(c call, ps *policies, v *verdict, opening bool) error {
 	switch {
 	case v.Pass() && i.Observe == nil:

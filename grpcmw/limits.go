@@ -8,16 +8,15 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// ServerOptions limit a whole server, unary calls and streams together, with
-// one limiter:
+// ServerOptions returns the options that limit all unary calls and streams of a
+// server with one limiter:
 //
 //	srv := grpc.NewServer(grpcmw.ServerOptions(perClient, rpckey.PeerIP())...)
 //
-// The interceptors run after those that were given to grpc.NewServer earlier, and
-// before later ones. Recovery from panics, authentication that the key depends
-// on, and logging belong before them. Several limits are listed one after the
-// other; the outer ones keep the charge of a call that an inner one denies. [Limits]
-// charges all or none.
+// The interceptors run in the order of the options of grpc.NewServer. Put recovery
+// from panics, authentication that the key depends on, and logging before them. Of
+// several limits, the outer ones keep the charge of a call that an inner one denies;
+// [Limits] charges all or none.
 //
 // ServerOptions takes every option for servers. It panics if l or key is nil,
 // and if an option does not fit.
@@ -34,19 +33,18 @@ type Policy struct {
 	Limiter algo.Limiter
 	// Key returns the key of a call. Required.
 	Key keyfunc.RPC
-	// Cost is the cost of a call, as for [WithCost]; nil: the function of
-	// WithCost, else 1.
+	// Cost returns the cost of a call, as for [WithCost]; nil: the function of
+	// WithCost, otherwise 1.
 	Cost Cost
 }
 
-// Limits is [ServerOptions] for several policies in one decision: a call is
-// charged to all of them or to none, see [algo.AcquireAll]. A denial names the
-// policies that had no room, and its delay suffices for all of them.
+// Limits is [ServerOptions] for several policies in one decision: it charges a call
+// to all of them or to none, see [algo.AcquireAll]. A denial names the policies that
+// had no room, and its delay suffices for all of them.
 //
-// A policy whose key is missing under [Skip], or that could not find its key under
-// [WithFailOpen], is left out; the others still hold. A limiter that fails leaves the
-// whole decision open. Put the policy that denies most often first, and one that
-// may wait last.
+// Limits leaves out a policy whose key is missing under [Skip], or whose key function
+// fails under [WithFailOpen]; the others still hold. If a limiter fails, nothing is
+// decided. Put the policy that denies most often first, and one that may wait last.
 //
 // Limits panics as ServerOptions does, if ps is empty, and if two policies have
 // the same name. It takes the options of ServerOptions except WithName.
@@ -59,12 +57,12 @@ func Limits(ps []Policy, opts ...Option) []grpc.ServerOption {
 	return i.serverOptions()
 }
 
-// serverOptions are the interceptors, for unary calls and streams.
+// serverOptions returns the interceptors, for unary calls and streams.
 func (i *interceptor) serverOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(i.unary), grpc.ChainStreamInterceptor(i.stream)}
 }
 
-// makePolicies makes the policies of one decision; see admission.MakePolicies.
+// makePolicies makes the policies of one decision from ps; see admission.MakePolicies.
 func (i *interceptor) makePolicies(standard string, ps []Policy) (*policies, error) {
 	limits := make([]admission.Limit[call], len(ps))
 	for k, p := range ps {

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// messages charges one stream: its opening and its messages, as the mode says.
+// messages charges one stream: its opening and its messages, as the mode selects.
 type messages struct {
 	call    // without a message
 	i       *interceptor
@@ -63,8 +63,7 @@ func (p *messages) receive(m any, next func(any) error) error {
 	return nil
 }
 
-// send charges a message before next sends it. One that cannot be sent any more
-// is given back.
+// send charges a message before next sends it, and refunds it if next fails.
 func (p *messages) send(m any, next func(any) error) error {
 	if !p.charges(PerRecv | PerSend) {
 		return next(m)
@@ -104,8 +103,8 @@ func (p *messages) chargeMessage(lease *algo.Lease, m any) error {
 	return p.i.answer(c, p.ps, &v, false)
 }
 
-// stop ends the stream for err. A goroutine that sees that the stream must end
-// also sees the effects of stopped.
+// stop ends the stream for err. It runs stopped under p.mu, so that a goroutine that
+// sees the end also sees its effects.
 func (p *messages) stop(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,16 +114,15 @@ func (p *messages) stop(err error) {
 	p.stopped(err)
 }
 
-// endReason is why the stream must end, nil if it need not.
+// endReason returns why the stream must end; nil if it may continue.
 func (p *messages) endReason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.refused
 }
 
-// begin keeps the lease of a received message while the handler works on it. If
-// the stream has ended meanwhile there is no such work, and the caller keeps the
-// lease.
+// begin keeps the lease of a received message while the handler works on it. If the
+// stream has ended meanwhile, the caller keeps the lease.
 func (p *messages) begin(lease *algo.Lease) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +138,7 @@ func (p *messages) endMessage() {
 	p.inWork.Release(algo.Succeeded | algo.Untimed)
 }
 
-// end is endMessage for good.
+// end ends the last message, and prevents further ones.
 func (p *messages) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

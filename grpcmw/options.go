@@ -16,8 +16,8 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// Option adjusts an interceptor when it is made. An option that a constructor
-// does not take, and a value out of range, is a panic that names both.
+// Option adjusts an interceptor. A constructor panics on an option that it does not
+// take and on a value out of range, with a message that names both.
 type Option struct {
 	name  string
 	apply func(*settings) error
@@ -27,7 +27,7 @@ func newOption(name string, apply func(*settings) error) Option { return Option{
 
 func (o Option) split() (string, func(*settings) error) { return o.name, o.apply }
 
-// interceptorOptions are the settings that only this package has.
+// interceptorOptions holds the settings that only this package has.
 type interceptorOptions struct {
 	skip         func(ctx context.Context, fullMethod string) bool
 	refundIf     func(codes.Code) bool
@@ -44,7 +44,7 @@ type (
 	part     = admission.Part[call]
 )
 
-// call is a call, or a message of a stream, as keys and costs see it.
+// call is a call, or a message of a stream, in the form that keys and costs need.
 type call struct {
 	ctx    context.Context
 	method string
@@ -75,11 +75,10 @@ var (
 // "default" if there is none then or the limiter has no description.
 func WithName(name string) Option { return newOption(shared.Name(name)) }
 
-// Cost is the number of units that a call costs. 0 charges nothing, and is denied only to a key that
-// is banned or finds the table full ([algo.DenyNew]), and by [algo.DenyAll]; a negative cost is rejected
-// with UNAVAILABLE. msg is the
-// request of a unary call, the message of a stream that is charged by message,
-// and nil when a stream is opened. Cost must not keep or change it.
+// Cost returns the units that a call costs. A cost of 0 charges nothing; it is denied only for a
+// banned key, for a new key in a full table ([algo.DenyNew]), and by [algo.DenyAll]. A negative cost
+// is rejected with UNAVAILABLE. msg is the request of a unary call, the message of a stream that is
+// charged by message, and nil when a stream is opened. Cost must not keep or change it.
 type Cost func(ctx context.Context, fullMethod string, msg any) int64
 
 // WithCost sets the cost of a call. The default is 1.
@@ -92,8 +91,8 @@ func (f Cost) ofCall() func(call) int64 {
 	return func(c call) int64 { return f(c.ctx, c.method, c.msg) }
 }
 
-// WithSkip lets calls for which skip is true pass unlimited, without an event. The
-// default is none; see also [WithExempt], and rpckey.Within for the addresses of some networks.
+// WithSkip passes calls for which skip is true unlimited, without an event. The
+// default is none; see also [WithExempt], and rpckey.Within for networks.
 func WithSkip(skip func(ctx context.Context, fullMethod string) bool) Option {
 	return newOption("WithSkip", func(s *settings) error {
 		s.Own.skip = skip
@@ -101,15 +100,15 @@ func WithSkip(skip func(ctx context.Context, fullMethod string) bool) Option {
 	})
 }
 
-// WithRefundIf gives the charge of a call back if refund is true for the code that
-// the handler answered with: count failures only, or do not count them. A handler
-// that panics or exits keeps its charge, and so do the messages of a stream. So does a call
-// whose client has gone, or whose deadline has passed, if it failed or was given up (CANCELED):
+// WithRefundIf refunds the charge of a call if refund is true for the code of the
+// handler's answer, for example to count only failures. A handler that panics or exits
+// keeps its charge, and so do the messages of a stream. So does a call whose client has
+// gone, or whose deadline has passed, if it failed or was given up (CANCELED): otherwise
 // a client could avoid the charge by hanging up.
 //
 // The refund is the part of the charge that still counts, see [algo.Lease]. Do not
-// refund codes that clients can provoke at will at the expense of the server: such
-// calls are then not limited.
+// refund codes that clients can provoke at the expense of the server: such calls would
+// not be limited.
 func WithRefundIf(refund func(codes.Code) bool) Option {
 	return newOption("WithRefundIf", func(s *settings) error {
 		s.Own.refundIf = refund
@@ -117,13 +116,13 @@ func WithRefundIf(refund func(codes.Code) bool) Option {
 	})
 }
 
-// Answer replaces the status of a refused call. st is the status that would have
-// been sent, d the limiter's decision, which is zero if there was none. The result
-// nil, or with the code OK, keeps st.
+// Answer replaces the status of a refused call. st is the default status, d the
+// limiter's decision, zero without one. A nil result, or one with the code OK, keeps
+// st.
 type Answer func(ctx context.Context, st *status.Status, d algo.Decision) *status.Status
 
-// WithDenied replaces the status of denied calls, also after an error. The
-// pushback trailer and the event stay.
+// WithDenied replaces the status of denied calls, and of those refused after an
+// error. The pushback trailer and the event stay.
 func WithDenied(answer Answer) Option {
 	return newOption("WithDenied", func(s *settings) error {
 		s.Own.denied = answer
@@ -131,50 +130,49 @@ func WithDenied(answer Answer) Option {
 	})
 }
 
-// WithFailOpen lets calls pass that could not be decided, because the limiter or the key
-// function failed. The default is to answer them with UNAVAILABLE. A client that can make the key
-// function fail, with a malformed token for example, is then not limited at all.
+// WithFailOpen passes calls that could not be decided, because the limiter or the key
+// function failed; the default is to answer them with UNAVAILABLE. A client that can make the
+// key function fail, for example with a malformed token, is then not limited at all.
 //
-// Some calls are refused in any case, because clients may be able to provoke
-// the error: a negative cost, and an error of the limiter that wraps
-// algo.ErrWait, because admission would outlast the deadline. A call whose
-// context has ended meanwhile gets the status of the context.
+// Calls with a negative cost, or with an error that wraps algo.ErrWait because
+// admission would outlast the deadline, are still refused: clients may be able to
+// provoke these. A call whose context has ended gets the status of the context.
 //
-// Failures are logged with package log, at most once in 10 s, with the code
+// The interceptor logs failures with package log, at most once in 10 s, with the code
 // grpcmw.undecided.
 func WithFailOpen() Option { return newOption(shared.FailOpen()) }
 
 // The treatments of calls without a key, beside a code; see [WithMissingKey].
 const (
-	// Shared makes all calls without a key share one bucket of the limiter,
-	// under the key "~missing": they are limited as one caller.
+	// Shared limits all calls without a key as one caller, under the key
+	// "~missing".
 	Shared codes.Code = admission.Shared
-	// Skip lets the call pass, not limited. A client can then avoid the limit
-	// by leaving the identity out.
+	// Skip passes the call unlimited. A client can then avoid the limit by
+	// omitting the identity.
 	Skip codes.Code = admission.Skip
 )
 
-// WithMissingKey sets the treatment of calls without the identity that the key
-// function looks for ([keyfunc.ErrNoKey]): [Shared], the default, [Skip], or a code, with which
-// they are answered, such as UNAUTHENTICATED. If nine of ten calls lack it, Shared and Skip log
-// that, with the code keyfunc.no_key. To use another identity instead, see rpckey.Or. For
-// other errors of the key function see [WithFailOpen].
+// WithMissingKey sets the treatment of calls without the identity that the key function
+// looks for ([keyfunc.ErrNoKey]): [Shared], the default, [Skip], or the code of the answer,
+// such as UNAUTHENTICATED. Shared and Skip log with the code keyfunc.no_key if nine of ten
+// calls lack the identity. To use another identity instead, see rpckey.Or. For other errors
+// of the key function see [WithFailOpen].
 func WithMissingKey(treatment codes.Code) Option {
 	return newOption(shared.MissingKey(int(treatment), int(codes.Canceled), int(codes.Unauthenticated)))
 }
 
-// StreamMode is the set of events on a stream that are charged. Modes can be combined with |.
+// StreamMode is the set of charged events on a stream. Combine modes with |.
 type StreamMode uint8
 
 const (
-	// OnOpen charges the stream once, when it is opened. A slot of an
-	// in-flight limiter is held until it ends.
+	// OnOpen charges the stream once, when it is opened, and holds a slot of an
+	// in-flight limiter until the stream ends.
 	OnOpen StreamMode = 1 << iota
-	// PerRecv charges each message received, after it has arrived. A slot of
-	// an in-flight limiter is held until the handler asks for the next message.
+	// PerRecv charges each received message after it has arrived, and holds a slot
+	// of an in-flight limiter until the handler asks for the next message.
 	PerRecv
-	// PerSend charges each message before it is sent. A slot is held until
-	// the message is handed to the transport.
+	// PerSend charges each message before it is sent, and holds a slot until the
+	// transport has the message.
 	PerSend
 )
 
@@ -182,9 +180,9 @@ const everyMode = OnOpen | PerRecv | PerSend
 
 func (m StreamMode) has(part StreamMode) bool { return m&part != 0 }
 
-// WithStreamMode sets the events on a stream that are charged; the default is OnOpen.
-// A stream that is charged by message only is itself free to open: combine
-// PerRecv with OnOpen, or limit both with two interceptors.
+// WithStreamMode sets the charged events on a stream; the default is OnOpen. Without
+// OnOpen, opening a stream is free: combine PerRecv with OnOpen, or limit both with
+// two interceptors.
 func WithStreamMode(m StreamMode) Option {
 	return newOption("WithStreamMode", func(s *settings) error {
 		s.Own.mode = m
@@ -202,8 +200,8 @@ func WithStreamMode(m StreamMode) Option {
 // and so does overload. The default is not to wait; algo.Forever waits as long
 // as the stream lives.
 //
-// It concerns messages, so it needs [WithStreamMode] with PerRecv or PerSend.
-// To make the opening of streams wait, give the limiter itself algo.MaxWait.
+// It needs [WithStreamMode] with PerRecv or PerSend. To make the opening of streams
+// wait, give the limiter itself algo.MaxWait.
 func WithBackPressure(most time.Duration) Option {
 	return newOption("WithBackPressure", func(s *settings) error {
 		s.Own.backPressure = most
@@ -214,9 +212,8 @@ func WithBackPressure(most time.Duration) Option {
 	})
 }
 
-// WithObserver sets a function that is called once for each decision, in the
-// goroutine of the call. It must return quickly and may be called from many
-// goroutines at once.
+// WithObserver sets a function that receives each decision once. Calls run observe
+// concurrently on their goroutines, so it must be quick.
 func WithObserver(observe func(telemetry.Event)) Option { return newOption(shared.Observer(observe)) }
 
 // WithLeaseInContext makes the lease available to the handler through

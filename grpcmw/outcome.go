@@ -11,13 +11,13 @@ import (
 	"github.com/sluice-go/sluice/internal/inflight"
 )
 
-// handled is the outcome of a call on the server.
+// handled returns the outcome of a call on the server.
 //
 // A call that the client gave up, or whose deadline has passed, stays charged:
-// the work was begun, and otherwise a client could avoid the charge by hanging up
-// in time. It is no sample, because the client chose the time. A call that an inner
-// limiter denied has arrived, and stays charged too; but its work was not done, so it
-// is canceled where the outcome matters: for a slot, for FailuresOnly and with WithRefundIf.
+// otherwise a client could avoid the charge by hanging up in time. It is untimed,
+// because the client chose the time. A call that an inner limiter denied stays charged
+// too, because it has arrived; but it did no work, so it is canceled where the outcome
+// matters: for a slot, for FailuresOnly and with WithRefundIf.
 func (ps *policies) handled(ctx context.Context, err error) algo.Outcome {
 	outcome := algo.Succeeded
 	switch {
@@ -35,7 +35,7 @@ func (ps *policies) handled(ctx context.Context, err error) algo.Outcome {
 	return outcome
 }
 
-// codeOf is the code that the server sends for an error.
+// codeOf returns the code that the server sends for err.
 func codeOf(err error) codes.Code {
 	if st, ok := status.FromError(err); ok {
 		return st.Code()
@@ -43,8 +43,8 @@ func codeOf(err error) codes.Code {
 	return status.FromContextError(err).Code()
 }
 
-// expired reports whether the deadline of ctx has passed, also where its timer
-// has not been served yet.
+// expired reports whether the deadline of ctx has passed, even if its timer has not
+// fired yet.
 func expired(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) <= 0
@@ -57,9 +57,8 @@ func deniedFurtherIn(err error) bool {
 	return d != nil && !d.begun
 }
 
-// outcome is the outcome of a call on the server, or Canceled if the charge is given back for
-// the answer of the handler. A client that has gone gets no refund for an end that it can bring
-// about by leaving.
+// outcome returns the outcome of a call on the server, or Canceled if WithRefundIf refunds its
+// code. A client that has gone gets no refund for an outcome that it can cause by leaving.
 func (i *interceptor) outcome(ctx context.Context, ps *policies, err error) algo.Outcome {
 	if i.Own.refundIf != nil {
 		code := codeOf(err)

@@ -16,8 +16,8 @@ import (
 // attempt, so there must be exactly one.
 const pushbackKey = "grpc-retry-pushback-ms"
 
-// setPushback writes the trailer of a denied unary call, unless one is there:
-// an interceptor between two limiters may call on twice, and so be denied
+// setPushback sets the trailer of a denied unary call, unless it is set: an
+// interceptor between two limiters may call its handler twice, and be denied
 // twice. The transport's stream has a method to read the trailer, although its
 // public interface does not.
 func setPushback(ctx context.Context, err error) {
@@ -28,7 +28,7 @@ func setPushback(ctx context.Context, err error) {
 	if t, ok := stream.(interface{ Trailer() metadata.MD }); ok && len(t.Trailer()[pushbackKey]) > 0 {
 		return
 	}
-	// The error says that the call is over; no client is left.
+	// An error means that the call is over.
 	_ = stream.SetTrailer(pushbackTrailer(d.pushback))
 }
 
@@ -36,10 +36,9 @@ func pushbackTrailer(ms int32) metadata.MD {
 	return metadata.MD{pushbackKey: {strconv.FormatInt(int64(ms), 10)}}
 }
 
-// pushbacks collects the denials of the limiters stacked on one stream. On a
-// stream several may deny, each a message of its own, and only one value may be
-// sent: the longest, by the outermost limiter. (A unary call ends at the first
-// denial, so that there is nothing to collect.)
+// pushbacks collects the denials of the limiters on one stream. Several may deny,
+// each another message, but a stream may send only one value: the outermost limiter
+// sends the longest. A unary call ends at its first denial and needs none of this.
 type pushbacks struct {
 	mu    sync.Mutex
 	worst *statusError
@@ -47,8 +46,8 @@ type pushbacks struct {
 
 type pushbacksKey struct{}
 
-// pushbacksOf returns the pushbacks of the stream of ctx. If there are none yet,
-// the caller is the outermost limiter.
+// pushbacksOf returns the pushbacks of the stream of ctx. Without any, it makes
+// them, and the caller is the outermost limiter.
 func pushbacksOf(ctx context.Context) (p *pushbacks, outermost bool) {
 	if p, ok := ctx.Value(pushbacksKey{}).(*pushbacks); ok {
 		return p, false
@@ -69,7 +68,7 @@ func (p *pushbacks) add(err error) {
 	}
 }
 
-// longer orders pushbacks: no retry at all is the longest.
+// longer reports whether a is longer than b; no retry at all is the longest.
 func longer(a, b int32) bool {
 	return b != admission.DoNotRetry && (a == admission.DoNotRetry || a > b)
 }

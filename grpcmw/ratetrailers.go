@@ -6,12 +6,12 @@ import (
 	"github.com/sluice-go/sluice/internal/option"
 )
 
-// WithRateTrailers sends the clients of admitted calls how much is left, in the
-// trailers "ratelimit-policy" and "ratelimit", which are written like the HTTP
-// fields of draft-ietf-httpapi-ratelimit-headers-11. Several limits on a call
-// give several values. It is off by default, and never uses headers: they would
-// commit the client to the attempt, and its retry policy would be ignored.
-// Streams that are not charged when they are opened have none.
+// WithRateTrailers sends the clients of admitted calls what is left, in the
+// trailers "ratelimit-policy" and "ratelimit", in the form of the HTTP fields of
+// draft-ietf-httpapi-ratelimit-headers-11. Several limits on a call send several
+// values. It is off by default, and never uses headers, which would commit the
+// client to the attempt and disable its retry policy. Streams that are not charged
+// when they are opened have no such trailers.
 func WithRateTrailers() Option {
 	return newOption("WithRateTrailers", option.Sets(func(s *settings) { s.Own.rateTrailers = true }))
 }
@@ -34,8 +34,8 @@ func rateTrailer(v *verdict) (md metadata.MD) {
 	return md
 }
 
-// rateItems are empty for a call that no limit was in force for. policy is
-// empty if the limiter has no description.
+// rateItems returns the trailers' values, empty if no limit was in force for the
+// call. policy is empty if the limiter has no description.
 func rateItems(p *part) (policy, limit string) {
 	d := &p.Decision
 	if d.Limit <= 0 || !p.InForce(d) {

@@ -10,12 +10,12 @@ import (
 )
 
 // StreamServerInterceptor limits streams, by default when they are opened: see
-// [WithStreamMode] and [WithBackPressure]. UnaryServerInterceptor describes the
-// rest. Leases end untimed: the duration of a stream says nothing
-// about the server.
+// [WithStreamMode] and [WithBackPressure]. [UnaryServerInterceptor] describes the
+// rest. Leases end untimed, because the duration of a stream does not reflect the
+// server.
 //
-// A denied message ends the stream: the handler gets the denial from RecvMsg
-// or SendMsg, and the client gets it whatever the handler returns.
+// A denied message ends the stream: the handler gets the denial from RecvMsg or
+// SendMsg, and the client gets it even if the handler returns something else.
 //
 // It takes every option for servers. It panics if l or key is nil, and if an
 // option does not fit.
@@ -41,15 +41,15 @@ func (i *interceptor) stream(srv any, ss grpc.ServerStream, info *grpc.StreamSer
 	return err
 }
 
-// serverStream is a stream as the handler and limiters further in see it.
+// serverStream is a stream as the handler and inner limiters get it.
 type serverStream struct {
 	grpc.ServerStream
 	messages
 	pushbacks *pushbacks
-	outermost bool // no other limiter of this package is further out
+	outermost bool // no limiter of this package is around this one
 }
 
-// Context has the values that limiters further in, and the handler, look for.
+// Context returns the context with the values for the handler and inner limiters.
 func (s *serverStream) Context() context.Context { return s.ctx }
 
 // RecvMsg charges the message after it has arrived.
@@ -106,11 +106,10 @@ type passingStream struct {
 	ctx context.Context
 }
 
-// Context has the lease of limits further out, and says that this one is passed.
+// Context returns the context with the lease of outer limits, marked as having passed this one.
 func (s *passingStream) Context() context.Context { return s.ctx }
 
-// messageRefused marks a denial in the middle of the stream: its work
-// was begun.
+// messageRefused marks a denial in the middle of the stream, after its work has begun.
 func (s *serverStream) messageRefused(err error) {
 	if d := denialIn(err); d != nil {
 		d.begun = true

@@ -12,16 +12,15 @@ import (
 )
 
 // UnaryServerInterceptor limits unary calls: it acquires from l, under the key
-// that key gives the call, before the handler runs. [ServerOptions] installs it
-// together with the interceptor for streams, so neither is forgotten.
+// that key returns, before the handler runs. [ServerOptions] installs it together
+// with the interceptor for streams.
 //
-// A denied call is answered with a status and exactly one trailer; see the
-// package comment. After an admission with a Delay the interceptor sleeps first;
-// an admission whose Delay would outlast the call's deadline becomes a denial
-// and is refunded. The lease is released when the handler returns, panics or
-// exits. A call that its client has canceled, or whose deadline has passed, ends
-// untimed, whatever the handler made of it: a client must not be able
-// to lower an adaptive limit.
+// It answers a denied call with a status and exactly one trailer; see the package
+// comment. It sleeps the Delay of an admission first; if the Delay would outlast
+// the call's deadline, it refunds and denies the call instead. It releases the
+// lease when the handler returns, panics or exits. A call that its client has
+// canceled, or whose deadline has passed, always ends untimed, so that a client
+// cannot lower an adaptive limit.
 //
 // It takes every option for servers except those about streams. It panics if l
 // or key is nil, and if an option does not fit.
@@ -49,7 +48,7 @@ func (i *interceptor) unary(ctx context.Context, req any, info *grpc.UnaryServer
 	return i.serve(c, &lease, nil, ps, handler)
 }
 
-// serve serves a call under a lease. kept is lease if its handler wants it, or else nil.
+// serve serves c under lease. kept is lease if the handler wants it, otherwise nil.
 func (i *interceptor) serve(c call, lease, kept *algo.Lease, ps *policies, handler grpc.UnaryHandler) (any, error) {
 	outcome := algo.Failed // unless the handler returns
 	defer func() {
@@ -65,24 +64,24 @@ func (i *interceptor) serve(c call, lease, kept *algo.Lease, ps *policies, handl
 		return nil, err
 	}
 	if trailer != nil {
-		// The error says that the call is over; no client is left.
+		// An error means that the call is over.
 		_ = grpc.SetTrailer(c.ctx, trailer)
 	}
 	resp, err := handler(inner, c.msg)
 	if outcome = i.outcome(c.ctx, ps, err); outcome == algo.Succeeded|algo.Untimed {
-		outcome = algo.Failed | algo.Untimed // the client has gone: nobody gets the answer
+		outcome = algo.Failed | algo.Untimed // the client has gone
 	}
 	return resp, err
 }
 
-// admit decides on a call. With a nil error it may start, with that context and trailer.
+// admit decides on c. With a nil error c may start, with the context and trailer.
 func (i *interceptor) admit(c call, lease, kept *algo.Lease, ps *policies) (context.Context, metadata.MD, error) {
 	var room [admission.Few]algo.Request
 	reqs, pass, err := ps.Try(c.ctx, c, lease, room[:])
 	if pass && kept == nil && !i.Own.rateTrailers {
 		return c.ctx, nil, nil
 	}
-	var v verdict // not on the stack of the handler, which may be deep
+	var v verdict // here, so that it does not burden the stack beneath the handler
 	ps.Admit(c.ctx, c, lease, &v, reqs, err)
 	return i.admitted(c, kept, ps, &v)
 }

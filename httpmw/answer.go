@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-go/sluice/internal/inflight"
 )
 
-// Answer answers for l, a limit that the handler asks, as [Limit] does for one that decides before
-// it: an admission sets the RateLimit fields and returns true, a denial is written with the same
+// Answer answers for l, a limit that the handler acquires from, as [Limit] does before the handler:
+// for an admission it sets the RateLimit fields and returns true; it writes a denial with the same
 // status, fields and body.
 //
 //	lease, _ := exports.Acquire(r.Context(), user, rows)
@@ -24,13 +24,13 @@ import (
 //	}
 //	defer lease.Release(algo.Succeeded)
 //
-// key is the argument of Acquire and d its decision; the zero Decision beside an error is answered
-// as one that could not be made, with 503 and without the RateLimit fields. Of several limits in one
-// decision, pass one that denied and its part of algo.Lease.Parts. Call it before anything has
-// been written. Charges of middlewares around the handler stay.
+// key is the argument of Acquire and d its decision. For the zero Decision, which comes with an error,
+// it writes 503 without the RateLimit fields. Of several limits in one decision, pass one that denied
+// and its part of algo.Lease.Parts. Call Answer before the first write. Charges of middlewares around
+// the handler stay.
 //
-// It takes [WithName], [WithHeaders], [WithCause] and [WithDenied], and panics as Limit does. It costs some
-// microseconds more than Limit: against floods, limit before the handler too.
+// Answer takes [WithName], [WithHeaders], [WithCause] and [WithDenied], and panics as Limit does. It
+// takes some microseconds longer than Limit: against floods, limit before the handler too.
 func Answer(w http.ResponseWriter, r *http.Request, l algo.Limiter, key string, d algo.Decision, opts ...Option) (admitted bool) {
 	s := configure(adapter, "Answer", forAnswer, opts)
 	known := func(*http.Request) (string, error) { return key, nil }
@@ -41,8 +41,7 @@ func Answer(w http.ResponseWriter, r *http.Request, l algo.Limiter, key string, 
 	return m.answer(w, r, ps, &v)
 }
 
-// answer sets the fields of a verdict and reports it. A request that does not pass is
-// answered here.
+// answer sets the fields of v, reports v, and writes the answer if the request does not pass.
 func (m *middleware) answer(w http.ResponseWriter, r *http.Request, ps *policies, v *verdict) (pass bool) {
 	decided := v.Result == telemetry.Allowed || v.Result == telemetry.Denied && v.Blame != admission.Keyless
 	if decided && m.Own.headers != None {
@@ -65,8 +64,8 @@ func (m *middleware) answer(w http.ResponseWriter, r *http.Request, ps *policies
 	return false
 }
 
-// report reports a verdict, if there is an observer. f is the answer to a refusal, decided
-// says whether there are fields.
+// report reports v to the observer, if there is one. f is the answer to a refusal; decided reports
+// whether there are fields.
 func (m *middleware) report(w http.ResponseWriter, r *http.Request, ps *policies, v *verdict, f *refusal, decided bool) {
 	if m.Observe == nil {
 		return
@@ -107,7 +106,7 @@ func (m *middleware) newRefusal(ps *policies, v *verdict) refusal {
 	return f
 }
 
-// violated are the names of the policies that had no room.
+// violated returns the names of the policies that had no room.
 func violated(parts []part) (names []string) {
 	for i := range parts {
 		if p := &parts[i]; p.Denied() {
@@ -117,8 +116,8 @@ func violated(parts []part) (names []string) {
 	return names
 }
 
-// writeRefusal writes the answer. The RateLimit fields are set already. Nothing of
-// the request and no error's text is in it.
+// writeRefusal writes the answer after the RateLimit fields have been set. It includes
+// nothing of the request, and no error's text.
 func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *refusal, v *verdict) {
 	inflight.Refused(w)
 	h := w.Header()
@@ -145,9 +144,9 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *ref
 	}
 }
 
-// dropForeign removes the fields that a handler around the limit has set for its own answer: by
-// those of caches one client's denial would be served to all, and a proxy would send a file instead.
-// Content-Encoding stays, as with http.Error, because the writer may be one that compresses.
+// dropForeign removes the fields that a handler around the limit has set for its own answer: they
+// could make a cache serve one client's denial to all, or a proxy send a file instead.
+// Content-Encoding stays, as with http.Error, because the writer may compress.
 func dropForeign(h http.Header) {
 	for name := range h {
 		switch canonical := http.CanonicalHeaderKey(name); canonical { // a handler may have written the map
@@ -164,9 +163,9 @@ func dropForeign(h http.Header) {
 	}
 }
 
-// abandon ends a request whose context has ended, without a body: the client
-// went away, or a handler around this one has answered. Without the status,
-// net/http would send 200 to a client that is still there.
+// abandon answers a request whose context has ended with a status and no body: the
+// client has gone, or a handler around this one has answered. Without the status
+// net/http would send 200 to a client that is still connected.
 func abandon(w http.ResponseWriter) {
 	inflight.Refused(w)
 	dropForeign(w.Header())
@@ -191,8 +190,8 @@ func problems(p *admission.Policy[*http.Request]) []string {
 	return bodies
 }
 
-// problem renders problem details (RFC 9457). The names of policies need no
-// escaping; nothing of the request is in it.
+// problem renders problem details (RFC 9457), without anything of the request. The
+// names of policies need no escaping.
 func problem(a admission.Answer, violated ...string) string {
 	b := []byte(`{"type":"` + a.Type + `","title":"` + a.Title + `","status":`)
 	b = strconv.AppendInt(b, int64(a.Status), 10)
@@ -202,8 +201,8 @@ func problem(a admission.Answer, violated ...string) string {
 	return string(append(b, "}\n"...))
 }
 
-// maxAccept is how much of an Accept field is read: a denial must not cost more because the
-// client sends more.
+// maxAccept bounds the bytes read of an Accept field, so that a longer field does not make a
+// denial more expensive.
 const maxAccept = 512
 
 // prefersText reports whether the client accepts text but no JSON by name, as browsers do.

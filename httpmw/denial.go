@@ -12,8 +12,8 @@ type Denial struct {
 	// lacks capacity or could not decide, and the status of [WithMissingKey] if the request
 	// has no key.
 	Status int
-	// Policy is the name of the limit, of several the one that denied for the gravest
-	// reason; "" if the request could not be decided.
+	// Policy is the name of the limit, of several the one with the gravest reason; "" if
+	// the request could not be decided.
 	Policy string
 	// Decision is the limiter's decision; its Cause is for logs.
 	Decision algo.Decision
@@ -21,8 +21,8 @@ type Denial struct {
 
 type denialKey struct{}
 
-// DenialFrom returns the denial that a handler given to [WithDenied] answers,
-// false elsewhere.
+// DenialFrom returns the denial in the context of a handler given to [WithDenied], and
+// false in other contexts.
 func DenialFrom(ctx context.Context) (Denial, bool) {
 	d, ok := ctx.Value(denialKey{}).(*Denial)
 	if !ok {

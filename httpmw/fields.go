@@ -23,13 +23,13 @@ const (
 	// of Azure and OpenAI read it.
 	retryAfterMsField = "Retry-After-Ms"
 
-	// The fields without a standard, which have room for one limit only.
+	// The fields without a standard, each for one limit only.
 	legacyLimit     = "X-Ratelimit-Limit"
 	legacyRemaining = "X-Ratelimit-Remaining"
 	legacyReset     = "X-Ratelimit-Reset"
 )
 
-// advertise sets the fields of a decision, with an item for each policy in force.
+// advertise sets the fields of a decision in h, with an item for each policy in force.
 func (o *ownOptions) advertise(h http.Header, parts []part) {
 	if o.legacy != IETF {
 		for i := range parts {
@@ -70,8 +70,7 @@ func advertiseAll(h http.Header, parts []part) {
 	}
 }
 
-// separate appends the separator between two items of the list that begins at
-// from.
+// separate appends a separator, unless the list in b[from:] is empty.
 func separate(b []byte, from int) []byte {
 	if len(b) > from {
 		b = append(b, ", "...)
@@ -117,7 +116,7 @@ func setFields(h http.Header, values *[2]string) {
 	h[limitField] = values[1:2:2]
 }
 
-// addField adds a line and keeps the lines of other limits.
+// addField adds a line to the lines of other limits.
 func addField(h http.Header, name string, line []string) {
 	if before := h[name]; len(before) > 0 {
 		if name == policyField && slices.Contains(before, line[0]) { // the request has passed it
@@ -128,7 +127,7 @@ func addField(h http.Header, name string, line []string) {
 	h[name] = line
 }
 
-// advertiseLegacy sets the fields, unless a tighter limit has set them before.
+// advertiseLegacy sets the fields of p, unless a tighter limit has set them before.
 func advertiseLegacy(h http.Header, p *part, mode HeadersMode) {
 	d := &p.Decision
 	if before := h[legacyRemaining]; len(before) > 0 {
@@ -144,8 +143,8 @@ func advertiseLegacy(h http.Header, p *part, mode HeadersMode) {
 	h[legacyReset] = values[2:3:3]
 }
 
-// resetValue is the seconds until the whole quota is there again, or that
-// instant, rounded up.
+// resetValue returns the seconds until the whole quota is back, or that instant,
+// rounded up.
 func resetValue(after time.Duration, mode HeadersMode) int64 {
 	if mode != LegacyEpoch {
 		return admission.Seconds(after)
@@ -157,8 +156,8 @@ func resetValue(after time.Duration, mode HeadersMode) int64 {
 	return at.Unix()
 }
 
-// setRetryFields sets Retry-After, and Retry-After-Ms unless the mode of the fields is None:
-// the wait in milliseconds, and these in seconds, rounded up.
+// setRetryFields sets Retry-After, rounded up from Retry-After-Ms, and unless the mode is None
+// also the latter.
 func (o *ownOptions) setRetryFields(h http.Header, values *[2]string, v *verdict) {
 	if v.Wait == algo.Forever {
 		return

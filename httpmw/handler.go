@@ -11,13 +11,12 @@ import (
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
-// policies decide on a request.
+// policies holds the policies that decide on a request.
 type policies struct {
 	*admission.Policies[*http.Request]
 	bodies      [][]string // problem details of refusals, by policy and blame
 	connections []connections
-	// watches: the response writer must be wrapped, to see the status or to see a connection
-	// being hijacked.
+	// watches: the response writer must be wrapped, to see the status or a hijack.
 	watches bool
 }
 
@@ -30,8 +29,7 @@ func (m *middleware) newPolicies(decide *admission.Policies[*http.Request]) *pol
 	return ps
 }
 
-// middleware is shared by all handlers of one middleware. It does not change
-// once it is made.
+// middleware is the immutable part that all handlers of one middleware share.
 type middleware struct {
 	*admission.Config[*http.Request, ownOptions]
 	fixed   *policies // nil: those of the request's plan
@@ -72,10 +70,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// plain serves under a lease that no other goroutine sees, and that stays
-// on the stack. The deferred release runs when the handler panics, with
-// http.ErrAbortHandler too, and when it exits its goroutine; it is set before
-// the limiter is called, so that nothing can come between.
+// plain serves under a lease that no other goroutine sees and that stays on the
+// stack. It defers the release before it calls the limiter, so that no panic,
+// http.ErrAbortHandler or exit of the goroutine can leak the lease.
 func (h *handler) plain(w http.ResponseWriter, r *http.Request, ps *policies) {
 	var lease algo.Lease
 	outcome := algo.Failed
@@ -87,7 +84,7 @@ func (h *handler) plain(w http.ResponseWriter, r *http.Request, ps *policies) {
 	outcome = algo.Succeeded
 }
 
-// admit decides on r, and answers it if it does not pass.
+// admit decides on r and answers it if it does not pass.
 func (h *handler) admit(ctx context.Context, w http.ResponseWriter, r *http.Request, ps *policies, lease *algo.Lease) bool {
 	var room [admission.Few]algo.Request
 	reqs, pass, err := ps.Try(ctx, r, lease, room[:])
@@ -98,12 +95,12 @@ func (h *handler) admit(ctx context.Context, w http.ResponseWriter, r *http.Requ
 		h.Own.advertise(w.Header(), []part{{Policy: ps.All[0], Decision: lease.Decision}})
 		return true
 	}
-	var v verdict // not on the stack of the handler, which may be deep
+	var v verdict // here, so that it does not burden the stack beneath the handler
 	ps.Admit(ctx, r, lease, &v, reqs, err)
 	return h.answer(w, r, ps, &v)
 }
 
-// follow serves under a lease on the heap, and follows the request to its outcome.
+// follow serves under a lease on the heap and follows the request to its outcome.
 func (h *handler) follow(w http.ResponseWriter, r *http.Request, ps *policies) {
 	f := inflight.Begin(r, h.Own.refundIf)
 	defer f.End()
@@ -118,8 +115,8 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request, ps *policies) {
 	f.Returned()
 }
 
-// admitInFlight is admit, and returns the context for the handler. A wait ends with the patience
-// of the client. (A limit over time expects nothing.)
+// admitInFlight decides as admit does and returns the context for the handler. A wait ends when the
+// client's own time limit does.
 func (h *handler) admitInFlight(w http.ResponseWriter, r *http.Request, ps *policies, f *inflight.Flight) (ctx context.Context, pass bool) {
 	ctx = r.Context()
 	if ps.watches {
@@ -136,7 +133,7 @@ func (h *handler) admitInFlight(w http.ResponseWriter, r *http.Request, ps *poli
 	return ps.WithLease(r.Context(), f.Lease(), &v), true
 }
 
-// undecided treats a request whose plan could not be found.
+// undecided answers a request whose plan could not be found.
 func (h *handler) undecided(w http.ResponseWriter, r *http.Request, err error) {
 	var v verdict
 	h.unknown.Undecided(r.Context(), &v, err)
@@ -145,8 +142,8 @@ func (h *handler) undecided(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// unlimited serves a request without a lease. With WithLeaseInContext the context says
-// so, so that LeaseFrom and a Meter do not warn.
+// unlimited serves a request without a lease. With WithLeaseInContext it marks the context,
+// so that LeaseFrom and a Meter do not warn.
 func (h *handler) unlimited(w http.ResponseWriter, r *http.Request) {
 	if h.LeaseInContext {
 		inner := inflight.Copy(h.Unlimited(r.Context()), r)
@@ -156,15 +153,15 @@ func (h *handler) unlimited(w http.ResponseWriter, r *http.Request) {
 	h.next.ServeHTTP(w, r)
 }
 
-// built counts the middlewares that have served a request. One that has served a second one makes
-// up for 16.
+// built counts the middlewares that have served a request. One that has served a second one
+// offsets 16.
 var built warning.Share
 
 // manyBuilt is more than a service has routes.
 const manyBuilt = 1000
 
-// countServed finds middlewares that are built for each request: their limiters
-// may be as short-lived.
+// countServed warns of middlewares that are built for each request, because their limiters
+// may be built as often.
 func (h *handler) countServed() {
 	switch h.served.Add(1) {
 	case 1:

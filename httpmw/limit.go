@@ -10,58 +10,56 @@ import (
 )
 
 // Limit makes a middleware that acquires from l before each request, under the
-// key that key gives it. Admitted requests go on to the handler with the
-// RateLimit fields set; denied ones are answered with 429 or 503.
+// key that key returns. It passes admitted requests to the handler with the
+// RateLimit fields set, and answers denied ones with 429 or 503.
 //
 //	handler = httpmw.Limit(perClient, keyfunc.ClientIP())(handler)
 //
-// An admission that comes with a Delay is slept out before the handler runs.
-// If the request's context ends sooner, the request is denied at once and the
-// charge given back. net/http notices that a client of HTTP/1.1 has hung up only once the
-// body has been read: a request with a body waits its time out, and its handler then reads
-// the end of a body that is cut short.
+// Limit sleeps the Delay of an admission before the handler runs. If the
+// request's context ends sooner, it denies the request at once and refunds the
+// charge. net/http notices that a client of HTTP/1.1 has hung up only after the body
+// has been read: a request with a body is delayed in full, and its handler then reads
+// an unexpected EOF.
 //
-// The lease is released when the handler returns, panics or exits its
+// Limit releases the lease when the handler returns, panics or exits its
 // goroutine. A connection that the handler hijacks keeps its slot until it is
 // closed. http.TimeoutHandler returns while its handler continues: put a limit of
 // concurrent requests inside it, not around it. h2c.NewHandler of golang.org/x/net takes
-// over a connection with its first request: put every limit inside it, or the others pass
-// unlimited. The outcome that the limiter gets is
+// over a connection with its first request: put every limit inside it, or later requests
+// pass unlimited. The limiter gets the outcome
 //
-//   - Canceled if a limit further in has refused the request, as far as the writers
-//     between them have Unwrap: the work was not done. (A limit over time without
-//     [WithRefundIf] does not look, and keeps its charge: the request has arrived.);
-//   - Failed for panics, the statuses from 400 on, the codes of gRPC but OK, and a
-//     client that has gone, or whose own time limit has passed, before there was a status;
+//   - Canceled if an inner limit has refused the request, which did no work, and the
+//     writers between the two have Unwrap. (A limit over time without [WithRefundIf]
+//     keeps its charge instead, because the request has arrived.);
+//   - Failed for panics, statuses from 400 on, gRPC codes other than OK, and a client
+//     that left, or whose own time limit passed, before there was a status;
 //   - Succeeded otherwise;
-//   - with the flag Untimed if the duration says nothing about the service: for requests
+//   - with the flag Untimed if the duration does not reflect the service: for requests
 //     whose client has gone (a canceled context, a body that ends early, a response that
 //     cannot be written) or whose own time limit has passed (Grpc-Timeout,
-//     Connect-Timeout-Ms), for 4xx and the codes of gRPC that are about the request,
+//     Connect-Timeout-Ms), for 4xx, 501 and the gRPC codes that concern the request,
 //     for CONNECT, hijacked connections and streams, and for requests that spend most of
 //     their time, and at least 100 ms, on a body that the client sends slowly, or on a
 //     response that it reads slowly. A stream has the content type of one (server-sent
 //     events, JSON lines and sequences, multipart replacement, Connect, audio, video),
 //     or spends most of its time, and at least a second, after its first Flush.
 //
-// 501 is untimed too. The code of gRPC is read from fields and trailers, and not from the body,
-// where gRPC-Web and streams of Connect have it: these count as succeeded.
+// Limit reads gRPC codes from fields and trailers, not from the body, where gRPC-Web and
+// streams of Connect have them: these count as succeeded.
 //
-// The status is seen only where the limiter may hold a slot: that is assumed of
-// all limiters except those that count over time. The handler then gets a
-// wrapped response writer. It has Flusher and Hijacker exactly if the writer
-// beneath has them, ReaderFrom, Pusher and CloseNotifier if that is a writer of
-// net/http, and Unwrap for http.ResponseController. Over HTTP/1.1 a body that is too long for
+// Limit observes the status only if the limiter may hold a slot, as all limiters may
+// except those that count over time. The handler then gets a wrapped response
+// writer. It has Flusher and Hijacker exactly if the writer beneath has them,
+// ReaderFrom, Pusher and CloseNotifier if that is a writer of net/http, and Unwrap for
+// http.ResponseController. Over HTTP/1.1 a body that is too long for
 // http.MaxBytesReader ends the connection at once if the status is 413; with other statuses
 // net/http reads the rest of the body first, up to 256 KiB.
 //
-// Several middlewares around each other decide one by one: a request that an
-// inner one denies stays charged to the outer ones. [Limits] charges all or
-// none.
+// Nested middlewares decide one by one: a request that an inner one denies stays
+// charged to the outer ones. [Limits] charges all or none.
 //
-// Limit panics if l, key or a function in an option is nil, and if an option
-// does not belong to it: a service that is wired wrongly must not start. It
-// takes all options.
+// Limit takes all options. It panics if l, key or a function in an option is nil,
+// because a misconfigured service must not start.
 //
 // Do not use it for a limit that one request charges several times, such as
 // one per message of a stream; acquire from the limiter in the handler instead.
@@ -71,9 +69,9 @@ func Limit(l algo.Limiter, key keyfunc.HTTP, opts ...Option) func(http.Handler) 
 	return m.wrap
 }
 
-// Limits is [Limit] for several policies in one decision: a request is charged
-// to all of them or to none, see [algo.AcquireAll]. The RateLimit fields have
-// an item for each policy, in the order of ps; the problem details of a denial
+// Limits is [Limit] for several policies in one decision: it charges a request to
+// all of them or to none, see [algo.AcquireAll]. The RateLimit fields have an
+// item for each policy, in the order of ps; the problem details of a denial
 // name the policies that had no room, and Retry-After suffices for all of them.
 //
 //	handler = httpmw.Limits([]httpmw.Policy{
@@ -81,11 +79,11 @@ func Limit(l algo.Limiter, key keyfunc.HTTP, opts ...Option) func(http.Handler) 
 //		{Name: "daily", Limiter: perDay, Key: keyfunc.ClientIP()},
 //	})(handler)
 //
-// A policy whose key is missing under [Skip], or that could not find its key
-// under [WithFailOpen], is left out; the others still hold. A limiter that fails
-// leaves the whole decision open, so that under WithFailOpen the request passes all
-// policies: give a limit that must hold even then a middleware of its own. Put
-// the policy that denies most often first, and one that may wait last.
+// Limits leaves out a policy whose key is missing under [Skip], or whose key
+// function fails under [WithFailOpen]; the others still hold. If a limiter fails,
+// nothing is decided, and under WithFailOpen the request passes all policies:
+// give a limit that must hold even then a middleware of its own. Put the policy
+// that denies most often first, and one that may wait last.
 //
 // Limits panics as Limit does, if ps is empty, and if two policies have the
 // same name. It takes the options of Limit except WithName.
@@ -98,7 +96,7 @@ func Limits(ps []Policy, opts ...Option) func(http.Handler) http.Handler {
 	return m.wrap
 }
 
-// makePolicies makes the policies of one decision; see admission.MakePolicies.
+// makePolicies makes the policies of one decision from ps; see admission.MakePolicies.
 func (m *middleware) makePolicies(standard string, ps []Policy) (*policies, error) {
 	limits := make([]admission.Limit[*http.Request], len(ps))
 	for i, p := range ps {
@@ -121,12 +119,12 @@ type Policy struct {
 	Limiter algo.Limiter
 	// Key returns the key of a request. Required.
 	Key keyfunc.HTTP
-	// Cost is the cost of a request, as for [WithCost]; nil: the function of
-	// WithCost, else 1.
+	// Cost returns the cost of a request, as for [WithCost]; nil: the function of
+	// WithCost, otherwise 1.
 	Cost func(*http.Request) int64
 }
 
-// wrap is the middleware around next.
+// wrap returns the middleware around next.
 func (m *middleware) wrap(next http.Handler) http.Handler {
 	adapter.Require(!admission.IsNil(next), "middleware", "the next handler is nil")
 	m.warnIfNested(next)
@@ -137,15 +135,15 @@ func (m *middleware) wrap(next http.Handler) http.Handler {
 // timeoutHandler is the type of http.TimeoutHandler.
 var timeoutHandler = reflect.TypeOf(http.TimeoutHandler(nil, 0, ""))
 
-// warnIfTimeout finds, at wiring, a handler that returns before its work ends.
+// warnIfTimeout warns, at wiring, of a handler that returns before its work ends.
 func (m *middleware) warnIfTimeout(next http.Handler) {
 	if m.fixed != nil && m.fixed.watches && reflect.TypeOf(next) == timeoutHandler {
 		warnTimeout.Log("policy", m.fixed.All[0].Name)
 	}
 }
 
-// warnIfNested finds, at wiring, a limiter that is wired twice, also where no
-// fields are sent.
+// warnIfNested warns, at wiring, of a limiter that is wired twice, even if it sends no
+// fields.
 func (m *middleware) warnIfNested(next http.Handler) {
 	inner, ok := next.(*handler)
 	if !ok || m.fixed == nil || inner.fixed == nil {

@@ -7,14 +7,12 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// Plans limits each request by its plan, which can be changed in use; see
-// [NewPlans].
+// Plans limits each request by its plan. It can be changed in use; see [NewPlans].
 type Plans struct{ m middleware }
 
 // NewPlans makes limits by plan: plan returns the plan of a request, and limits
-// has the policies of each plan, which are charged together as by [Limits]. The
-// plan "" is for requests without a plan ([keyfunc.ErrNoKey]) and with one that
-// is not listed.
+// holds the policies of each plan, charged together as by [Limits]. The plan ""
+// is for requests without a plan ([keyfunc.ErrNoKey]) or with an unlisted one.
 //
 //	plans := httpmw.NewPlans(keyfunc.Context(planOf), map[string][]httpmw.Policy{
 //		"free": {{Limiter: free, Key: keyfunc.Context(userOf)}},
@@ -23,17 +21,17 @@ type Plans struct{ m middleware }
 //	})
 //	handler = plans.Limit(handler)
 //
-// plan should return the origin of the request, such as an identity in the
-// context, and not a choice of the client. Any key function is a plan:
-// [keyfunc.Route] gives each route its limits.
+// plan must not depend on a choice of the client; use, for example, an identity in
+// the context. Any key function can be plan: [keyfunc.Route] gives each route its
+// limits.
 //
-// A single policy of a plan is named after the plan, unless it has a Name. A limit
-// is changed by its own limiter (SetRate, algo.Spec.Apply), the table by
-// [Plans.Set], and the plan of a user by the result of plan.
+// A single policy of a plan has the name of the plan, unless it has a Name. Change a
+// limit by its limiter (SetRate, algo.Spec.Apply), the table by [Plans.Set], and the
+// plan of a user by the result of plan.
 //
-// A request for which plan fails, or that has no plan while the plan "" is not
-// listed, could not be decided; see [WithFailOpen]. NewPlans takes the options of
-// Limits, and panics as that does.
+// A request for which plan fails, or without a plan while "" is not listed, could not
+// be decided; see [WithFailOpen]. NewPlans takes the options of Limits, and panics as
+// Limits does.
 func NewPlans(plan keyfunc.HTTP, limits map[string][]Policy, opts ...Option) *Plans {
 	p := new(Plans)
 	m := &p.m
@@ -47,13 +45,13 @@ func NewPlans(plan keyfunc.HTTP, limits map[string][]Policy, opts ...Option) *Pl
 }
 
 // Set replaces the limits of all plans, for all later requests. The limiters hold
-// the spending of keys: pass the same limiters again to keep it. After an error,
-// which names the plan, nothing has changed.
+// the debt of keys: pass the same limiters again to keep it. An error names the
+// plan, and nothing has changed.
 func (p *Plans) Set(limits map[string][]Policy) error { return adapter.Error("Plans", p.set(limits)) }
 
 func (p *Plans) set(limits map[string][]Policy) error {
 	return admission.SetPlans(p.m.plans, limits, p.m.makePolicies)
 }
 
-// Limit is the middleware.
+// Limit returns the middleware around next.
 func (p *Plans) Limit(next http.Handler) http.Handler { return p.m.wrap(next) }

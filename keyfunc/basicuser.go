@@ -9,13 +9,13 @@ import (
 
 var errNoUser = noKey("no user name in the Authorization header")
 
-// BasicUser is the user name of HTTP Basic authentication (RFC 7617), which
-// is not verified: use it to limit login attempts per account. Behind the
-// verification, prefer [Context].
+// BasicUser keys requests by the user name of HTTP Basic authentication (RFC 7617),
+// unverified: use it to limit login attempts per account. Behind the verification,
+// prefer [Context].
 //
-// The key is the name, as [Identity] writes it; names are compared byte by byte, so where the login ignores case, "Bob" and "bob" have two limits
-// here. Requests without Basic credentials, with several Authorization lines,
-// or with an empty name are [ErrNoKey].
+// The key is the name, as [Identity] writes it, byte by byte: "Bob" and "bob" have two
+// limits, even if the login ignores case. Requests without Basic credentials, with
+// several Authorization lines, or with an empty name are [ErrNoKey].
 func BasicUser() HTTP {
 	return func(r *http.Request) (string, error) {
 		if values := r.Header["Authorization"]; len(values) != 1 || len(values[0]) > keytext.MaxValue {

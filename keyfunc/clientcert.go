@@ -8,8 +8,8 @@ import (
 
 var errNoCertificate = noKey("no verified client certificate with a usable name")
 
-// ClientCert is the identity in the client certificate of the connection,
-// provided that crypto/tls has verified it (tls.RequireAndVerifyClientCert, or
+// ClientCert keys requests by the identity in the client certificate of the
+// connection, if crypto/tls has verified it (tls.RequireAndVerifyClientCert, or
 // tls.VerifyClientCertIfGiven).
 //
 // The key is the SPIFFE ID, "spiffe://example.org/service", if there is one.

@@ -2,9 +2,9 @@ package keyfunc
 
 import "net/netip"
 
-// ClientIP is the address of the client, read from the connection and, when the connecting peer is one
-// of the trusted proxies, from X-Forwarded-For, by the rules of the package comment. Without prefixes
-// the peer is always the client: right for a server that clients reach directly.
+// ClientIP keys requests by the address of the client: of the connection or, if its peer is one of the
+// trusted proxies, from X-Forwarded-For, by the rules of the package comment. Without prefixes the
+// peer is always the client, as for a server that clients reach directly.
 //
 // The peer is http.Request.RemoteAddr as net/http sets it. Remove any middleware that overwrites it from
 // a header: it would bypass these rules.

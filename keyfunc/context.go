@@ -9,9 +9,9 @@ import (
 
 var errNoIdentity = noKey("no identity in the context")
 
-// Context is the identity that authentication has put into the context of the
-// request. get fetches it and reports whether it is there; it is called once
-// per request. The limiter must come after the authentication.
+// Context keys requests by the identity that authentication has put into their
+// context. get returns it, and false if it is absent; each request calls get once.
+// The limiter must come after the authentication.
 //
 //	keyfunc.Context(func(ctx context.Context) (string, bool) {
 //		user, ok := auth.UserFrom(ctx)

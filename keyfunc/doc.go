@@ -1,7 +1,7 @@
 // Package keyfunc has the key functions for HTTP: each constructor makes an
-// [HTTP], which turns a request into the key that it is limited by. Requests
-// with equal keys share a limit. Package rpckey has the key functions for gRPC;
-// a client has the same key over both.
+// [HTTP], which returns the key of a request. Requests with equal keys share a
+// limit. Package rpckey has the key functions for gRPC; a client has the same key
+// over both.
 //
 // # Which constructor
 //
@@ -28,14 +28,14 @@
 //
 // There is no safe default: the client starts X-Forwarded-For, each proxy may add to it, and
 // only the operator knows the proxies. Without a list of them the connecting peer is the
-// client. The guide docs/guides/proxies.md has what to trust, and what to try before going live.
+// client. The guide docs/guides/proxies.md names what to trust, and what to test before going live.
 //
 //   - A peer that is not trusted is the client, and no header matters.
 //   - All lines of exactly one header are read from right to left. The first address that is
 //     not trusted is the client; if all are trusted, the left-most is.
 //   - If an address is unreadable, the key is "~hop:" and the key of the peer. 0.0.0.0 and ::
 //     are unreadable, and so are more than 64 addresses, and one above 128 bytes.
-//   - IPv4-mapped IPv6 is IPv4, zones are dropped. Trust is checked then.
+//   - IPv4-mapped IPv6 counts as IPv4, and zones are dropped, before trust is checked.
 //   - IPv4 inside IPv6 (NAT64, SIIT, 6to4; IPConfig.NAT64 adds your own prefixes) becomes the
 //     IPv4 address, any other IPv6 address its /64.
 //
@@ -61,12 +61,12 @@
 // name in a store: to keep them apart in one limiter, Join each, alone or with a constant of its own.
 //
 // A missing identity is [ErrNoKey], and the middleware decides. A client can omit any header, so
-// such a request must not be unlimited.
+// the middleware must still limit such a request.
 //
 // # When not to use it
 //
-// A key is no access control: many clients share one where their identity is in doubt, and behind
-// a carrier's NAT thousands share an address. No function reads a JWT: verify it and use [Context].
+// A key is no access control: clients whose identity is in doubt share one, and behind a
+// carrier's NAT thousands share an address. No function reads a JWT: verify it and use [Context].
 //
 // Key functions are safe for concurrent use, never read the request body, never panic on a
 // request, and read a bounded part of it. Constructors without an error result panic on a nil

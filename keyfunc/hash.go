@@ -11,11 +11,11 @@ var (
 	hashPepper atomic.Pointer[macs] // nil: by hashSeed
 )
 
-// Hash identifies a key in events and logs, which must not contain addresses and
-// user names. It is 0 for the empty key. Equal keys have equal hashes in one
-// process, over HTTP and gRPC alike. Each process hashes differently, unless
-// [SetHashPepper] says otherwise, so that a key cannot be found by trying. Do not
-// decide by a hash: two keys may share one.
+// Hash returns a number that identifies a key in events and logs, which must not
+// contain addresses and user names; 0 for the empty key. Equal keys have equal hashes in one
+// process, over HTTP and gRPC alike. Without [SetHashPepper] each process hashes
+// differently, so that a key cannot be found by guessing. Do not decide by a hash:
+// two keys may share one.
 func Hash(key string) uint64 {
 	if key == "" {
 		return 0

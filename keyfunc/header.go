@@ -7,10 +7,9 @@ import (
 	"github.com/sluice-go/sluice/keyfunc/internal/clientip"
 )
 
-// Header is the value of a request header. The client chooses it, so by
-// itself it limits no client: use it where something in front of this server
-// sets the header or checks it. For credentials use [Secret], for addresses
-// [IPConfig].
+// Header keys requests by the value of a header. The client chooses it, so by
+// itself it limits no client: use it if something in front of this server sets or
+// checks the header. For credentials use [Secret], for addresses [IPConfig].
 //
 // The key is the value, as [Identity] writes it: unchanged, unless it is the
 // key of something else, longer than 128 bytes, or not printable.
@@ -33,8 +32,7 @@ func Header(name string) HTTP {
 	}
 }
 
-// requireHeader panics unless name is the name of a header that net/http
-// keeps among the headers.
+// requireHeader panics unless net/http keeps a header of that name among the headers.
 func requireHeader(constructor, name string) {
 	problem := clientip.HeaderProblem(name)
 	require(problem == "", constructor, "the header name "+problem)

@@ -8,15 +8,15 @@ import (
 	"github.com/sluice-go/sluice/keyfunc/internal/clientip"
 )
 
-// maxHost is the longest host name with port that is compared: 253 bytes of
-// DNS name (RFC 1035), a final dot, and the port.
+// maxHost bounds a host name with port: 253 bytes of DNS name (RFC 1035), a final
+// dot, and the port.
 const maxHost = 260
 
 var errNoHost = noKey("the host is not in the list of allowed hosts")
 
-// Host is the host name of the request, if it is in the list of allowed hosts;
-// any other is [ErrNoKey]. A client can write anything into the Host
-// header, so a list is required.
+// Host keys requests by their host name, if allowed lists it; any other is
+// [ErrNoKey]. The list is required, because a client can write anything into the
+// Host header.
 //
 // Case, port and a final dot do not matter. The key is the allowed name in
 // lower case: "example.com". IPv6 literals are given in brackets.
@@ -42,7 +42,7 @@ func Host(allowed ...string) HTTP {
 	}
 }
 
-// hostName is a Host header without port and final dot, in lower case.
+// hostName returns a Host header without port and final dot, in lower case.
 func hostName(s string) string {
 	if i := strings.LastIndexByte(s, ':'); i >= 0 && clientip.IsPort(s[i+1:]) {
 		s = s[:i]

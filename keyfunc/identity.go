@@ -2,9 +2,9 @@ package keyfunc
 
 import "github.com/sluice-go/sluice/internal/keytext"
 
-// Identity is the key of a user name, an account or a header value, as [Header],
-// [Context], [BasicUser] and their counterparts for gRPC make it: for code that
-// resets, bans or configures a key by the name that its own system uses.
+// Identity returns the key that [Header], [Context], [BasicUser] and their
+// counterparts for gRPC make of a user name, an account or a header value, for code
+// that resets, bans or configures a key by that name.
 //
 //	limiter.Reset(keyfunc.Identity(user.ID))
 //

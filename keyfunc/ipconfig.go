@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc/internal/clientip"
 )
 
-// IPConfig describes how to find the address of a client. The zero value is
+// IPConfig configures how to find the address of a client. The zero value is
 // [ClientIP] without trusted proxies: the connecting peer is the client. For
 // gRPC pass it to rpckey.FromConfig.
 type IPConfig struct {
@@ -26,10 +26,10 @@ type IPConfig struct {
 	// headers unchanged, and the client then chooses the value.
 	//
 	// "Forwarded" is read by the grammar of RFC 7239, with its quoting, brackets and ports. An
-	// address given as "unknown", by an obfuscated name, or not at all, is unreadable. So is
-	// every address of a line with an error anywhere in it: otherwise a client could leave a
-	// quote open and hide the address that the proxy adds. A client can therefore put itself
-	// into the shared limit of unreadable addresses.
+	// address that is "unknown", obfuscated or absent is unreadable. So is every address of a
+	// line with an error anywhere in it: otherwise a client could leave a quote open and hide
+	// the address that the proxy adds. A client can therefore put itself into the shared limit
+	// of unreadable addresses.
 	Header string
 
 	// Hops, if above 0, is the number of proxies between the client and
@@ -86,13 +86,13 @@ func (c IPConfig) HTTP() (HTTP, error) {
 	}, nil
 }
 
-// Within makes a function for httpmw.WithSkip, which exempts the clients of some networks: it reports
+// Within makes a function for httpmw.WithSkip that exempts the clients of networks: it reports
 // whether the address of a request's client, as HTTP finds it, is in one of them.
 //
 //	httpmw.WithSkip(algo.Must(keyfunc.IPConfig{Trusted: proxies}.Within(office, probes)))
 //
-// Host bits of the networks are ignored, IPv4 inside IPv6 is IPv4, and IPv4Bits and IPv6Bits do not
-// matter. An unreadable or missing address is in none. No client can claim a network by a header, unless
+// Within ignores host bits of the networks, IPv4Bits and IPv6Bits; IPv4 inside IPv6 is IPv4. An
+// unreadable or missing address is in no network. No client can claim a network by a header, unless
 // too many proxies are trusted. Within fails as HTTP does, without a network, and on networks that hold
 // all of IPv4 or IPv6.
 func (c IPConfig) Within(networks ...netip.Prefix) (func(*http.Request) bool, error) {
@@ -106,11 +106,11 @@ func (c IPConfig) Within(networks ...netip.Prefix) (func(*http.Request) bool, er
 	}, nil
 }
 
-// requestPeer is the other end of the connection of a request.
+// requestPeer returns the other end of the connection of a request.
 //
-// The address of the listener decides whether that is a Unix socket: a client
-// may bind its own end to a file named like an address, "10.0.0.1:80", and
-// RemoteAddr is then that name.
+// It recognizes a Unix socket by the address of the listener: a client may bind
+// its own end to a file named like an address, "10.0.0.1:80", and RemoteAddr is
+// then that name.
 func requestPeer(r *http.Request) (clientip.Address, bool) {
 	addr, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if clientip.IsUnix(addr) || r.RemoteAddr == "@" {

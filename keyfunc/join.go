@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-go/sluice/internal/keytext"
 )
 
-// Join is the key of several identities together: requests share a limit if
+// Join keys requests by several identities together: requests share a limit if
 // they agree in all of them.
 //
 //	keyfunc.Join(keyfunc.ClientIP(), keyfunc.Route())
@@ -18,9 +18,8 @@ import (
 // nor an empty part against none. Parts above 256 bytes are hashed. The result
 // looks like "~join/11:203.0.113.7/5:alice".
 //
-// The error of the first part that fails is the result: a request that lacks
-// one of the identities has no key. It panics if there is no part, or one is
-// nil.
+// Join returns the error of the first part that fails: a request that lacks one
+// identity has no key. It panics if there is no part, or one is nil.
 func Join(parts ...HTTP) HTTP {
 	require(len(parts) > 0, "Join", "there are no parts")
 	for _, part := range parts {
@@ -40,20 +39,20 @@ func Join(parts ...HTTP) HTTP {
 	}
 }
 
-// JoinKeys is the key that [Join] makes of requests whose parts have these keys:
+// JoinKeys returns the key that [Join] makes of these keys of its parts:
 //
 //	limiter.Reset(keyfunc.JoinKeys(keyfunc.Identity("alice"), "GET /items/{id}"))
 func JoinKeys(keys ...string) string { return keytext.Join(keys) }
 
-// Or is the key of the first identity that a request has:
+// Or keys requests by the first identity that they have:
 //
 //	keyfunc.Or(keyfunc.Context(user), keyfunc.ClientIP())
 //
-// It asks the parts in their order, until one gives a key or an error that is no [ErrNoKey]. A
-// request with none of the identities has no key. A client that can leave an identity out
-// chooses between two limits: give the requests without it the smaller one, or one of the same
-// size. The functions of this package do not give equal keys for different clients, except
-// [Host], whose keys look like any name. Or panics if there is no part, or one is nil.
+// It calls parts in their order, until one returns a key or an error other than [ErrNoKey]. A
+// request with none of the identities has no key. A client that can omit an identity chooses
+// between two limits: do not give the requests without it the larger one. The functions of this
+// package return different keys for different clients, except [Host], whose keys look like any
+// name. Or panics if there is no part, or one is nil.
 func Or(parts ...HTTP) HTTP {
 	require(len(parts) > 0, "Or", "there are no parts")
 	for _, part := range parts {

@@ -8,15 +8,14 @@ import (
 )
 
 // HTTP returns the key of a request: requests with equal keys share a limit.
-// It is called once per request, from many goroutines at once, and never reads
-// the request body.
+// The middleware calls it concurrently, once per request. It must not read the
+// request body.
 //
-// A request without the identity that the function looks for gives "" and an
-// error that wraps [ErrNoKey]. The middleware decides how such a request is
-// limited.
+// For a request without the identity that it looks for it returns "" and an error
+// that wraps [ErrNoKey]; the middleware decides how to limit such a request.
 //
-// A function of your own may return any string. Strings that begin with '~'
-// are reserved for this package; see the package comment.
+// A function of your own may return any string, except that strings with the
+// prefix '~' are reserved for this package; see the package comment.
 type HTTP func(*http.Request) (string, error)
 
 // RPC is [HTTP] for gRPC. The context is the context of the call on the server,
@@ -28,15 +27,14 @@ type RPC func(ctx context.Context, fullMethod string) (string, error)
 // contain anything from the request. Compare with [errors.Is].
 var ErrNoKey = errors.New("keyfunc: no key")
 
-// noKey makes an error that wraps ErrNoKey. It is called when a key function
-// is built and never on a request, so a flood of requests without a key
-// allocates nothing.
+// noKey makes an error that wraps ErrNoKey. Call it when a key function is built,
+// never on a request, so that a flood of requests without a key allocates nothing.
 func noKey(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrNoKey}, args...)...)
 }
 
-// must panics with the error of a constructor, for the short forms, which have
-// no error result: a limiter with a broken key function must not start.
+// must panics with the error of a constructor, for the forms without an error
+// result: a limiter with a broken key function must not start.
 func must[F any](f F, err error) F {
 	if err != nil {
 		panic(err.Error())

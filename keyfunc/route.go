@@ -8,17 +8,17 @@ import (
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
-// unmatchedKey is the key of all requests that no route matches. Clients choose
-// their paths, so one key for each path would not limit them.
+// unmatchedKey is the key of all requests that no route matches. A key for each
+// path would not limit clients, because they choose the path.
 var unmatchedKey = keytext.Unmatched.Key()
 
-// Route is the pattern of the route that matched, as it was registered:
-// "GET /items/{id}". A pattern that begins with a host is written
-// "~route:example.com/items", because a user may have that name. It is http.Request.Pattern, which the router sets before
-// it calls the handler, so the limiter must be around a handler inside the
-// router; in front of the router, use [Pattern]. Requests without a pattern share the
-// key "~unmatched"; if these are most, that is logged once, with the code
-// keyfunc.route_unmatched. The path of the request is never part of a key.
+// Route keys requests by the pattern of their route, as it was registered:
+// "GET /items/{id}". A pattern that begins with a host has the key
+// "~route:example.com/items", because a user may have the name of the pattern. Route
+// reads http.Request.Pattern, which the router sets before it calls the handler: put
+// the limiter around a handler inside the router, or use [Pattern] in front of it.
+// Requests without a pattern share the key "~unmatched"; if these are most, Route logs
+// that once, with the code keyfunc.route_unmatched. The path is never part of a key.
 func Route() HTTP {
 	unmatched := new(warning.Share)
 	return func(r *http.Request) (string, error) {

@@ -13,16 +13,16 @@ import (
 	"github.com/sluice-go/sluice/internal/keytext"
 )
 
-// Secret is a header that holds a credential, such as an API key, so that the
-// credential itself reaches neither the limiter's store nor a log. The key is
+// Secret keys requests by a header that holds a credential, such as an API key, so
+// that the credential reaches neither the limiter's store nor a log. The key is
 // "~secret:" and 32 hexadecimal digits: HMAC-SHA-256 (RFC 2104) of the value
-// under the pepper, cut to 128 bits. The name of the header is not part of it.
+// under pepper, cut to 128 bits. The name of the header is not part of it.
 //
-// The pepper is a secret of this service, the same on every instance; 16
-// random bytes or more. With it, guesses can be tested against stored keys. A
-// new pepper gives every credential a new key, with a full limit.
+// pepper is a secret of this service, the same on every instance; 16 random bytes
+// or more. With it, guesses can be tested against stored keys. A new pepper gives
+// every credential a new key, with a full limit.
 //
-// A credential has one key, however it is written, or none:
+// All spellings of a credential have one key, or none:
 //
 //   - repeated lines with the same credential are one line, with different ones
 //     they are [ErrNoKey];
@@ -33,9 +33,9 @@ import (
 //   - of a token that is a JWT, the decoded parts count: the last character
 //     of a part may have 16 spellings that decode alike.
 //
-// If the check of the credential is more lenient than this, use [Context]
-// behind it, also if the credentials change with each request (Digest,
-// signatures). A key does not mean that the credential is valid.
+// Use [Context] behind the check of the credential instead if that is more lenient,
+// or if the credentials change with each request (Digest, signatures). A key does
+// not mean that the credential is valid.
 //
 // Absent, empty and over-long headers are [ErrNoKey] as with [Header]. It panics
 // if the name is not a header name or the pepper is empty.
@@ -69,8 +69,8 @@ func Secret(header string, pepper []byte) HTTP {
 	}
 }
 
-// canonical is the one spelling of credentials: the scheme in lower case, a
-// space, and the decoded form of Basic credentials and of a JWT.
+// canonical returns one spelling for all of credentials: the scheme in lower case,
+// a space, and the decoded form of Basic credentials and of a JWT.
 func canonical(credentials string) (string, bool) {
 	i := strings.IndexAny(credentials, " \t")
 	if i < 0 {
@@ -84,9 +84,9 @@ func canonical(credentials string) (string, bool) {
 	return scheme + " " + canonicalJWT(rest), true
 }
 
-// canonicalJWT is a JWT (RFC 7519, compact serialization) with each part encoded
-// again, so that the unused bits of its last character are 0. Any other token
-// stays as it is: two tokens that differ in these bits may be two tokens.
+// canonicalJWT encodes each part of a JWT (RFC 7519, compact serialization) again, so
+// that the unused bits of its last character are 0. It returns any other token
+// unchanged, because two tokens that differ in these bits may be two credentials.
 func canonicalJWT(token string) string {
 	if dots := strings.Count(token, "."); dots != 2 && dots != 4 {
 		return token
@@ -115,7 +115,7 @@ type mac struct {
 	buf  []byte
 }
 
-// fipsKey is the least length of a key of HMAC in FIPS 140 mode (SP 800-131A).
+// fipsKey is the minimum length of an HMAC key in FIPS 140 mode (SP 800-131A).
 const fipsKey = 14
 
 func newMacs(pepper []byte) *macs {
@@ -128,7 +128,7 @@ func newMacs(pepper []byte) *macs {
 	}}}
 }
 
-// key is the key of a credential.
+// key returns the key of credential.
 func (m *macs) key(credential string) string {
 	sum := m.sum(credential)
 	var text [32]byte

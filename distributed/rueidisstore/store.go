@@ -9,12 +9,12 @@
 //	store, err := rueidisstore.New(client)
 //	perUser, err := store.TokenBucket("user", algo.PerMinute(100))
 //
-// Everything else is as on go-redis, and the same tests run on both. Two things are rueidis':
-// NewClient fails while Redis is away, so a service that must start without Redis starts
-// better on go-redis; and commands of all callers share one connection to each node, so a
-// connection that breaks makes all decisions in flight local.
+// Everything else is as on go-redis, and the same tests run on both. rueidis differs in two
+// ways: NewClient fails while Redis is away, so use go-redis for a service that must start
+// without Redis; and all callers share one connection to each node, so a connection that
+// breaks makes all decisions in flight local.
 //
-// Do not use it where go-redis is in the program already: one client is enough.
+// Do not use it in a program that has go-redis already: one client is enough.
 package rueidisstore
 
 import (
@@ -29,8 +29,8 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 )
 
-// New makes a store on the client. The caller closes the client, after the store. The
-// error concerns the options only.
+// New makes a store on client. The caller closes the client, after the store. Only the
+// options can cause an error.
 func New(client rueidis.Client, opts ...distributed.Option) (*distributed.Store, error) {
 	if client == nil {
 		return nil, errors.New("rueidisstore: the client is nil")
@@ -56,7 +56,7 @@ func (t transport) Do(ctx context.Context, cmds []*distributed.Command) {
 	}
 }
 
-// inOurWords makes the errors of rueidis those that package distributed knows.
+// inOurWords translates errors of rueidis into errors of package distributed.
 func inOurWords(err error) error {
 	if reply, is := rueidis.IsRedisErr(err); is {
 		return distributed.ReplyError(reply.Error())
@@ -67,7 +67,7 @@ func inOurWords(err error) error {
 	return err
 }
 
-// Slots asks a node for the map. rueidis loads its own again when a connection fails
+// Slots asks a node for the map. rueidis reloads its own when a connection fails
 // or a node redirects it.
 func (t transport) Slots(ctx context.Context, _ string) ([]distributed.SlotRange, error) {
 	ranges, err := t.client.Do(ctx, t.client.B().ClusterSlots().Build()).ToArray()
@@ -83,7 +83,7 @@ func (t transport) Slots(ctx context.Context, _ string) ([]distributed.SlotRange
 	return slots, nil
 }
 
-// slotRange reads first, last, and the master, which begins with host and port.
+// slotRange parses first, last, and the master, which begins with host and port.
 func slotRange(m rueidis.RedisMessage) (r distributed.SlotRange, err error) {
 	fields, err := m.ToArray()
 	if err != nil || len(fields) < 3 {

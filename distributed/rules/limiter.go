@@ -14,13 +14,13 @@ import (
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
-// Limiter returns the limiter of a rule, whether the rule exists yet or not. It follows the
-// rule's changes; see [WithLimit] for the time before it is known. The name is kept until the rules are
-// gone: take none from requests.
+// Limiter returns the limiter of rule, which need not exist yet. It follows the rule's changes;
+// [WithLimit] applies until the rule is known. The rules keep the name until they are closed, so
+// take none from requests.
 func (r *Rules) Limiter(rule string) *Limiter { return &Limiter{r.entry(rule), nil} }
 
-// Over returns a limiter that gives single keys the limits of a rule, and asks l for all others:
-// also while there is no such rule. The debt that a key has with l stays there.
+// Over returns a limiter that decides by rule for keys with a limit of their own, and by l for
+// all others, also while there is no such rule. The debt that a key has in l stays there.
 func (r *Rules) Over(rule string, l algo.Limiter) *Limiter { return &Limiter{r.entry(rule), l} }
 
 // Limiter decides by a rule; see [Rules.Limiter] and [Rules.Over].
@@ -70,7 +70,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	return chosen.Acquire(ctx, key, n)
 }
 
-// About is about the rule in force, for keys without a limit of their own.
+// About describes the rule in force, for keys without a limit of their own.
 func (l *Limiter) About() algo.Description {
 	if l.over != nil {
 		d := algo.About(l.over)
@@ -92,15 +92,15 @@ func (l *Limiter) Unwrap() []algo.Limiter {
 	return []algo.Limiter{l.over}
 }
 
-// Adjust gives key another limit in all instances until t.Until; the zero t takes that limit
-// away. The key keeps what it has spent, as with [Rule.Overrides]. Limits that have ended are
-// removed. Errors are those of [Rules.Put], and of [Rules.Get] where the rule has to exist.
+// Adjust gives key another limit in all instances until t.Until; the zero t removes that
+// limit. The key keeps what it has spent, as with [Rule.Overrides]. Adjust also removes limits
+// that have ended. It returns the errors of [Rules.Put], and of [Rules.Get] if the rule must exist.
 func (l *Limiter) Adjust(ctx context.Context, key string, t Temporary) error {
 	return l.change(ctx, func(r *Rule) bool { return r.adjust(key, t) })
 }
 
-// adjust changes the limit of a key and removes those that ended. It reports whether there is
-// something to put.
+// adjust sets the limit of key and removes those that have ended. It reports whether r has
+// changed.
 func (r *Rule) adjust(key string, t Temporary) bool {
 	was, had := r.Temporary[key]
 	next := map[string]Temporary{}
@@ -119,7 +119,7 @@ func (r *Rule) adjust(key string, t Temporary) bool {
 	return had || t != Temporary{}
 }
 
-// Adjusted returns the limits of single keys that have not ended, as known in this instance.
+// Adjusted returns the temporary limits in force, as known in this instance.
 func (l *Limiter) Adjusted() map[string]Temporary {
 	l.entry.mu.Lock()
 	defer l.entry.mu.Unlock()
@@ -132,15 +132,15 @@ func (l *Limiter) Adjusted() map[string]Temporary {
 type entry struct {
 	rules   *Rules
 	name    string
-	version int64 // and text: as Redis has them; guarded by the turn
+	version int64 // version and text are as in Redis; Rules.turn guards them
 	text    string
 
 	mu   sync.Mutex
 	rule Rule // in force; without a version there is none
 	made map[algo.Spec]*distributed.Limiter
 
-	reported atomic.Bool   // that there is no rule
-	unread   atomic.Bool   // there is one, but no version of it can be read
+	reported atomic.Bool   // the log has named the missing rule
+	unread   atomic.Bool   // there is a rule, but no valid version of it
 	pause    warning.Pause // of the warning that the rule is off
 }
 
@@ -149,13 +149,13 @@ func (r *Rules) entry(name string) *entry {
 	return e.(*entry)
 }
 
-// applies reports whether there is such a rule for this application.
+// applies reports whether the rule exists for this application.
 func (e *entry) applies() bool {
 	return e.rule.Version != 0 && (len(e.rule.Apps) == 0 || slices.Contains(e.rule.Apps, e.rules.app))
 }
 
-// limiter returns the limiter of a limit of the rule, or, if there is no rule for this application and
-// own is set, of WithLimit; nil without any. It makes it for the first decision.
+// limiter returns the limiter of limit(rule) or, if there is no rule for this application and own is
+// set, of WithLimit; nil without either. It makes the limiter for the first decision.
 func (e *entry) limiter(limit func(*Rule) algo.Spec, own bool) (_ algo.Limiter, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -186,11 +186,11 @@ func (e *entry) limiter(limit func(*Rule) algo.Spec, own bool) (_ algo.Limiter, 
 	return l, nil
 }
 
-// closeAfter is when a limiter that is not in force any more is closed: a decision that has
-// just chosen it is not disturbed.
+// closeAfter delays the closing of a replaced limiter, so that decisions that have just chosen
+// it still succeed.
 const closeAfter = 3 * time.Second
 
-// set puts a version of the rule in force.
+// set puts next in force.
 func (e *entry) set(next Rule) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -207,7 +207,7 @@ func (e *entry) set(next Rule) {
 	}
 }
 
-// denied denies in place of a rule that does not exist, or is not known yet.
+// denied denies in place of a rule that does not exist or is not known yet.
 type denied struct{}
 
 func (denied) Acquire(_ context.Context, _ string, n int64) (algo.Lease, error) {

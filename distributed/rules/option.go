@@ -22,10 +22,10 @@ func WithApp(name string) Option {
 	return Option{"WithApp", option.Sets(func(r *Rules) { r.app = name })}
 }
 
-// WithLimit is the limit of a rule while it is not known: until Redis has been read, and while there
-// is no such rule for this application. Without Redis each instance decides with its share of it, as
-// of other limits. Give one to each rule that an application cannot do without: before Redis has been
-// read, rules without one deny, with the Reason [algo.Overload].
+// WithLimit sets the limit of rule until it has been read from Redis, and while there is no such
+// rule for this application. Without Redis each instance decides with its share, as of other limits.
+// Set one for each rule that the application needs: until Redis has been read, rules without one
+// deny, with the Reason [algo.Overload].
 func WithLimit(rule string, limit algo.Spec) Option {
 	return Option{fmt.Sprintf("WithLimit of %q", rule), func(r *Rules) error {
 		r.limits[rule] = limit
@@ -34,8 +34,8 @@ func WithLimit(rule string, limit algo.Spec) Option {
 }
 
 // WithUnknownDenied makes the limiters of rules that do not exist deny
-// everything, with the Reason [algo.Overload]. By default they admit
-// everything, with the Source [algo.SourceOff], once Redis has been read. Both are logged, once.
+// everything, with the Reason [algo.Overload]. By default, once Redis has been read, they
+// admit everything, with the Source [algo.SourceOff]. Both log it once.
 func WithUnknownDenied() Option {
 	return Option{"WithUnknownDenied", option.Sets(func(r *Rules) { r.denyUnknown = true })}
 }

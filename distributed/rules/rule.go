@@ -13,16 +13,16 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 )
 
-// Rule is a limit that is kept in Redis, for all instances.
+// Rule is a limit in Redis, for all instances.
 type Rule struct {
 	// Limit is any limit that distributed.Store.Limiter takes, without the options
-	// keys and full. If its algorithm is changed, keys begin afresh. The zero Limit is for
-	// [Rules.Over]: other keys than those of Overrides and Temporary have no rule.
+	// keys and full. A change of its algorithm forgets the debt of keys. The zero Limit is for
+	// [Rules.Over]: only the keys of Overrides and Temporary have a rule.
 	Limit algo.Spec `json:"limit,omitzero"`
-	// Mode says whether the rule is enforced; ModeEnforce by default. In ModeOff a rule needs no limit.
+	// Mode selects whether the rule is enforced; ModeEnforce by default. In ModeOff a rule needs no limit.
 	Mode Mode `json:"mode,omitempty"`
-	// Until ends Mode, by the clock of each instance; the zero time is never. Reason says why the
-	// rule is in that mode. See [Limiter.SwitchOff].
+	// Until ends Mode, by the clock of each instance; the zero time never does. Reason explains the
+	// mode. See [Limiter.SwitchOff].
 	Until  time.Time `json:"until,omitzero"`
 	Reason string    `json:"reason,omitempty"`
 	// Apps lists the applications that the rule applies to; all if it is empty.
@@ -30,10 +30,10 @@ type Rule struct {
 	Apps []string `json:"apps,omitempty"`
 	// Overrides are other limits for single keys. An override with the algorithm of
 	// Limit keeps what the key has spent: of a window or a log the units, of a bucket
-	// the time until it is full. The rule is sent whole after each change: give plans with
+	// the time until it is full. Each change sends the whole rule, so give plans with
 	// thousands of keys a rule each.
 	Overrides map[string]algo.Spec `json:"overrides,omitempty"`
-	// Temporary are limits for single keys that end by themselves. They go before Overrides.
+	// Temporary are limits for single keys that end by themselves. They take precedence over Overrides.
 	Temporary map[string]Temporary `json:"temporary,omitempty"`
 	// Version identifies a change by the microseconds of Redis' clock; see [Rules.Put].
 	Version int64 `json:"-"`
@@ -46,19 +46,19 @@ type Temporary struct {
 	Reason string    `json:"reason,omitempty"`
 }
 
-// Mode says whether a rule is enforced.
+// Mode selects whether a rule is enforced.
 type Mode string
 
 // The modes.
 const (
 	ModeEnforce Mode = ""
-	// ModeShadow decides and reports, and denies nothing: a trial.
+	// ModeShadow decides and reports but denies nothing: a trial.
 	ModeShadow Mode = "shadow"
-	// ModeOff admits everything: a switch that turns a limit off everywhere.
+	// ModeOff admits everything, in all instances.
 	ModeOff Mode = "off"
 )
 
-// ErrNoRule reports a rule that does not exist, or has been deleted. ErrRuleChanged reports a
+// ErrNoRule reports a rule that does not exist or has been deleted. ErrRuleChanged reports a
 // Put of a version that is not the one in Redis.
 var (
 	ErrNoRule      = errors.New("no such rule")
@@ -76,7 +76,7 @@ func (r *Rule) UnmarshalJSON(data []byte) error {
 	return r.validate()
 }
 
-// limits returns all limits, with a text for errors.
+// limits returns all limits by their names in errors.
 func (r *Rule) limits() map[string]algo.Spec {
 	all := map[string]algo.Spec{}
 	if r.Limit != (algo.Spec{}) {
@@ -123,7 +123,7 @@ func (r *Rule) validate() error {
 	return nil
 }
 
-// validate accepts a limit that Redis can keep. (keys and full cannot be changed in use.)
+// validate accepts a limit that Redis can keep. It rejects keys and full, which cannot change in use.
 func validate(s algo.Spec) error {
 	for _, option := range []string{"keys", "deny-new"} {
 		if s.Given(option) {
@@ -133,8 +133,8 @@ func validate(s algo.Spec) error {
 	return distributed.Validate(s)
 }
 
-// namesOf begin the names of the limits of each algorithm: limits of one name have one
-// algorithm.
+// namesOf holds the prefix of the limits' names for each algorithm, because limits of one name
+// must have one algorithm.
 var namesOf = map[string]string{
 	"": "rule:", "token-bucket": "rule:", "leaky-bucket": "rule-lb:", "pacer": "rule-p:",
 	"fixed-window": "rule-fw:", "sliding-window": "rule-sw:", "sliding-log": "rule-sl:",

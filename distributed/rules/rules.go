@@ -1,15 +1,15 @@
-// Package rules keeps limits in Redis, to be changed while the service runs.
+// Package rules keeps limits in Redis that can change while the service runs.
 //
 //	set, err := rules.New(ctx, store, "limits", rules.WithLimit("search", spec))
 //	err = set.Put(ctx, "search", rules.Rule{Limit: spec})
 //	lease, err := set.Limiter("search").Acquire(ctx, user, 1)
 //
 // When [Rules.Put] returns nil the rule is in force in this instance, and within a second in
-// all others: each asks Redis about 1.6 times a second what has changed, with a script, which
-// goes to the master as decisions do; after an outage of ten seconds, within six. A rule never
-// goes back to an older version. The last known rules stay in force while Redis is away, and are
-// written again if Redis has lost them. A rule that is written to Redis by hand is followed too: each call compares
-// 128 of them with their versions. After a change keys keep their debt.
+// all others, or within six after an outage of ten seconds: each runs a script on the master
+// about 1.6 times a second that returns the changes. A rule never returns to an older version.
+// The last known rules stay in force while Redis is away, and the instances write them again if
+// Redis has lost them. They also follow a rule that is written to Redis by hand: each call
+// compares 128 rules with their versions. After a change keys keep their debt.
 //
 // An instance that starts while Redis is away knows no rule. Until it has read Redis
 // ([Rules.Loaded]), the limits of [WithLimit] are in force, and rules without one deny.
@@ -48,22 +48,21 @@ type Rules struct {
 
 	failed int // polls since the last successful one
 
-	turn   chan struct{} // holds a token while what follows is in use
+	turn   chan struct{} // holds a token while the fields below are in use
 	latest int64         // the highest version known
 	sum    int64         // of all versions known
-	rank   int           // from which the next call compares versions with what is written
+	rank   int           // of the first rule that the next call compares with its version
 }
 
 // maxName bounds the names of rules, and of sets of them.
 const maxName = 90
 
-// escapeName keeps the names of sets and rules apart where they are joined by a colon.
+// escapeName escapes the names of sets and rules, which a colon joins.
 var escapeName = strings.NewReplacer("%", "%25", ":", "%3A")
 
-// New returns the rules that are kept under name, 1 to 90 bytes (: and % count as three), and
-// follows their changes until ctx ends or Close. It tries for a second to load them, and logs an error
-// if that fails: see [WithLimit] and [Rules.Loaded]. Its own error concerns the arguments only. Close
-// the rules before the store.
+// New returns the rules under name, 1 to 90 bytes (: and % count as three), and follows their changes
+// until ctx ends or Close. It tries for a second to load them, and logs a failure: see [WithLimit] and
+// [Rules.Loaded]. Only the arguments can cause an error. Close the rules before the store.
 func New(ctx context.Context, store *distributed.Store, name string, opts ...Option) (*Rules, error) {
 	escaped := escapeName.Replace(name)
 	if name == "" || len(escaped) > maxName {
@@ -86,8 +85,8 @@ func New(ctx context.Context, store *distributed.Store, name string, opts ...Opt
 	return r, nil
 }
 
-// Loaded reports whether all rules have been read from Redis since the start: an instance that is not
-// ready before it may say so to its load balancer.
+// Loaded reports whether all rules have been read from Redis since the start. A readiness check may
+// use it.
 func (r *Rules) Loaded() bool { return r.loaded.Load() }
 
 // Close stops following the rules. The last known ones stay in force.
@@ -97,11 +96,11 @@ func (r *Rules) Close() error {
 	return nil
 }
 
-// Put stores a rule under its name, 1 to 90 bytes, for all instances. A Version other than 0
-// is a condition: unless Redis has that version, the error is [ErrRuleChanged] and nothing is
-// stored. So editors who change what [Rules.Get] returned do not undo each other. A rule that is
-// put again as it is keeps its version. Other errors concern a limit that Redis cannot keep,
-// or Redis, which may have stored the rule nevertheless.
+// Put stores doc under the name rule, 1 to 90 bytes, for all instances. If doc.Version is not 0
+// and Redis has another version, Put returns [ErrRuleChanged] and stores nothing, so that
+// concurrent changes of what [Rules.Get] returned do not undo each other. A rule that is put
+// unchanged keeps its version. Other errors report a limit that Redis cannot keep, or are those
+// of Redis, which may have stored the rule nevertheless.
 func (r *Rules) Put(ctx context.Context, rule string, doc Rule) error {
 	if err := checkName(rule); err != nil {
 		return fmt.Errorf("rules: %w", err)
@@ -114,12 +113,12 @@ func (r *Rules) Put(ctx context.Context, rule string, doc Rule) error {
 	return about(rule, err)
 }
 
-// Delete removes a rule for all instances. An instance that was cut off from Redis for a week puts it back.
+// Delete removes rule for all instances. An instance that was cut off from Redis for a week restores it.
 func (r *Rules) Delete(ctx context.Context, rule string) error {
 	return about(rule, r.sync(ctx, nil, rule, 0, tombstone))
 }
 
-// Get reads a rule from Redis. The error is [ErrNoRule], or the error of Redis.
+// Get reads rule from Redis. The error is [ErrNoRule], or the error of Redis.
 func (r *Rules) Get(ctx context.Context, rule string) (found Rule, err error) {
 	err = r.sync(ctx, func() (err error) { found, err = r.entry(rule).parse(); return err })
 	return found, about(rule, err)

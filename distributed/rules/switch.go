@@ -8,9 +8,9 @@ import (
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
-// SwitchOff puts the rule in [ModeOff] in all instances, from which no key is denied, until a
-// time, and says why. The zero time is never. Under [Rules.Over] the rule need not exist. A rule on
-// trial stays as it is: it denies nothing. Errors are the errors of [Limiter.Adjust].
+// SwitchOff puts the rule in [ModeOff] in all instances, with reason, until the time until; the zero
+// time never ends it. Under [Rules.Over] the rule need not exist. A rule in [ModeShadow] stays as it
+// is, because it denies nothing. The errors are those of [Limiter.Adjust].
 func (l *Limiter) SwitchOff(ctx context.Context, until time.Time, reason string) error {
 	return l.change(ctx, func(r *Rule) bool {
 		if r.mode() == ModeShadow { // which would be lost
@@ -21,8 +21,8 @@ func (l *Limiter) SwitchOff(ctx context.Context, until time.Time, reason string)
 	})
 }
 
-// SwitchOn ends [ModeOff] in all instances. A rule that has no limit ends it by its time, since the
-// document stays.
+// SwitchOn ends [ModeOff] in all instances. For a rule without a limit, which must stay in ModeOff to be
+// valid, it sets Until.
 func (l *Limiter) SwitchOn(ctx context.Context) error {
 	return l.change(ctx, func(r *Rule) bool {
 		was := r.mode() == ModeOff
@@ -37,7 +37,7 @@ func (l *Limiter) SwitchOn(ctx context.Context) error {
 }
 
 // SwitchedOff reports whether the rule is in [ModeOff], as known in this instance, until when, and why.
-// Like a decision it logs once an hour that a rule is off.
+// Like a decision it logs that once an hour.
 func (l *Limiter) SwitchedOff() (off bool, until time.Time, reason string) {
 	e := l.entry
 	e.mu.Lock()
@@ -49,7 +49,7 @@ func (l *Limiter) SwitchedOff() (off bool, until time.Time, reason string) {
 	return true, e.rule.Until, e.rule.Reason
 }
 
-// change changes the rule in Redis unless f reports that there is nothing to put.
+// change applies f to the rule and stores it, unless f reports that it has changed nothing.
 func (l *Limiter) change(ctx context.Context, f func(*Rule) bool) error {
 	for {
 		rule, err := l.entry.rules.Get(ctx, l.entry.name)
@@ -60,7 +60,7 @@ func (l *Limiter) change(ctx context.Context, f func(*Rule) bool) error {
 			return nil
 		}
 		err = l.entry.rules.Put(ctx, l.entry.name, rule)
-		// A new rule may have taken the place of one that came in between: do it again.
+		// A new rule may have replaced one that was stored in between: repeat the change.
 		if !errors.Is(err, ErrRuleChanged) && (err != nil || rule.Version != 0) {
 			return err
 		}

@@ -21,14 +21,14 @@ import (
 //go:embed sync.lua
 var source string
 
-// script is the name of a text for EVALSHA, not a secret: SHA-1 where FIPS 140-3 forbids it. It is made
-// with the first set.
+// script hashes source on first use. SHA-1 names it for EVALSHA and protects no secret, so FIPS 140-3
+// does not apply.
 var script = sync.OnceValue(func() (s *redis.Script) {
 	fips140.WithoutEnforcement(func() { s = redis.NewScript(source) })
 	return s
 })
 
-// tombstone is the text of a deleted rule. One that is missing has been lost, and stays in force.
+// tombstone is the text of a deleted rule. A rule that is missing has been lost, and stays in force.
 const tombstone = `{"deleted":true}`
 
 // pause is the longest time between two polls; the shortest is a third less. After five
@@ -46,7 +46,7 @@ func (r *Rules) follow() {
 	}
 }
 
-// poll reads what has changed, and logs when that begins to fail.
+// poll reads the changes, and logs the first of several failures.
 func (r *Rules) poll() {
 	ctx, cancel := context.WithTimeout(r.ctx, time.Second)
 	defer cancel()
@@ -67,8 +67,8 @@ func (r *Rules) poll() {
 	}
 }
 
-// sync writes rules, as sync.lua takes them, reads what has changed and calls then, if any.
-// If versions are missing in Redis, which has lost them, it writes them again.
+// sync writes rules, as sync.lua takes them, reads the changes and calls then, unless it is nil.
+// If Redis has lost versions, it writes them again.
 func (r *Rules) sync(ctx context.Context, then func() error, writes ...any) error {
 	select {
 	case r.turn <- struct{}{}:
@@ -86,9 +86,9 @@ func (r *Rules) sync(ctx context.Context, then func() error, writes ...any) erro
 	return err
 }
 
-// restore writes all rules that Redis has not, or in older versions: the newest first, which a
-// failover loses, then parts in any order until all are there, because other instances do the same.
-// If versions are missing nevertheless, they are missing here.
+// restore writes all rules that Redis lacks or has in older versions: first the newest, which a
+// failover loses, then parts in any order until Redis has all, because other instances do the same.
+// If the versions still differ, this instance lacks some.
 func (r *Rules) restore(ctx context.Context) error {
 	var known []*entry
 	r.known.Range(func(_, v any) bool { known = append(known, v.(*entry)); return true })
@@ -111,8 +111,8 @@ func (r *Rules) restore(ctx context.Context) error {
 	return err
 }
 
-// exchange writes rules and reads the versions above since. It reports whether Redis has all
-// versions that are known here, and no others.
+// exchange writes rules and reads the versions above since. whole reports whether Redis and this
+// instance have the same versions.
 func (r *Rules) exchange(ctx context.Context, since int64, writes []any) (whole bool, err error) {
 	all, most := since == 0, 500
 	if !r.loaded.Load() {
@@ -142,9 +142,9 @@ func (r *Rules) exchange(ctx context.Context, since int64, writes []any) (whole 
 	}
 }
 
-// note puts a version of the rule in force, unless a later one is. An invalid one is logged, such as one
-// that a later version of this package wrote: the last valid one stays in force, and without one the
-// rule is not known.
+// note puts a version of the rule in force, unless a later one is. It logs an invalid version, such as
+// one that a later version of this package wrote; the last valid one stays in force, and without one
+// the rule counts as unknown.
 func (e *entry) note(version int64, text string) {
 	r := e.rules
 	if version <= e.version {
@@ -166,7 +166,7 @@ func (e *entry) note(version int64, text string) {
 	e.set(rule)
 }
 
-// parse reads the text. The error is [ErrNoRule] if there is no rule.
+// parse parses the text. The error is [ErrNoRule] if there is no rule.
 func (e *entry) parse() (rule Rule, err error) {
 	if e.version == 0 || e.text == tombstone {
 		return rule, ErrNoRule

@@ -3,8 +3,7 @@
 //
 //	conn, err := grpc.NewClient(addr, client.DialOptions(limiter, rpckey.FullMethod())...)
 //
-// It works on calls, not on attempts: those that a retry policy adds are not
-// paced.
+// It paces calls, not the attempts that a retry policy adds.
 package client
 
 import (
@@ -23,8 +22,8 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// DialOptions pace a whole client, unary calls and streams together, with one
-// limiter. It panics if l or key is nil.
+// DialOptions returns the options that pace all unary calls and streams of a
+// client with one limiter. It panics if l or key is nil.
 func DialOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.DialOption {
 	p := newPacer("DialOptions", l, key, opts)
 	return []grpc.DialOption{
@@ -33,23 +32,22 @@ func DialOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.DialOpt
 	}
 }
 
-// UnaryClientInterceptor paces unary calls: a call that does not fit yet waits
-// until it does. It fails at once, with RESOURCE_EXHAUSTED and a text that
-// begins with "client side:", when its deadline is sooner, and with UNAVAILABLE when l denies
-// for overload, because waiting does not help then.
+// UnaryClientInterceptor paces unary calls: a call waits until it fits. If its
+// deadline is sooner, it fails at once with RESOURCE_EXHAUSTED and a text that
+// begins with "client side:"; if l denies for overload, with UNAVAILABLE, because
+// the end of an overload is unknown.
 //
 // It obeys the server: after RESOURCE_EXHAUSTED or UNAVAILABLE with RetryInfo or
 // grpc-retry-pushback-ms, the next calls of the same key to the same target wait
-// that long, at most a year. A call whose deadline is sooner fails
-// at once, with RESOURCE_EXHAUSTED. No call is sent twice.
+// that long, at most a year, or fail at once with RESOURCE_EXHAUSTED if their
+// deadline is sooner. It sends no call twice.
 //
 // Use key functions that work on a client: rpckey.FullMethod,
 // rpckey.Service, rpckey.Context, rpckey.Global. Key functions for the
 // peer of a server find nothing here.
 //
-// The outcome that l gets is Failed for codes that are about the server's state
-// (UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, INTERNAL, ...), and
-// Succeeded for other codes.
+// l gets the outcome Failed for codes that concern the server's state (UNAVAILABLE,
+// RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, INTERNAL, ...), and Succeeded for others.
 //
 // It panics if l or key is nil.
 func UnaryClientInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) grpc.UnaryClientInterceptor {
@@ -80,9 +78,8 @@ func (p *pacer) unary(ctx context.Context, method string, req, reply any, cc *gr
 }
 
 // StreamClientInterceptor paces the opening of streams, as UnaryClientInterceptor does calls.
-// Messages are not paced: wait with [algo.Wait] before SendMsg. Leases end untimed, when gRPC is
-// done with the stream: the stream has to be read to its end or its context canceled, as gRPC
-// requires anyway.
+// To pace messages, wait with [algo.Wait] before SendMsg. Leases end untimed, when gRPC is
+// done with the stream: read the stream to its end or cancel its context, as gRPC requires anyway.
 //
 // It panics if l or key is nil.
 func StreamClientInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) grpc.StreamClientInterceptor {
@@ -122,7 +119,7 @@ type stream struct {
 	lease algo.Lease
 }
 
-// RecvMsg sees the end of the stream.
+// RecvMsg notices the end of the stream.
 func (s *stream) RecvMsg(m any) error {
 	err := s.ClientStream.RecvMsg(m)
 	if err == nil {
@@ -137,14 +134,14 @@ func (s *stream) RecvMsg(m any) error {
 	return err
 }
 
-// end is called when the stream is over, by gRPC and by the first method that
-// sees the end.
+// end ends the lease. gRPC calls it, and so does the first method that notices the
+// end of the stream.
 func (s *stream) end(error) {
 	s.once.Do(func() { s.lease.Release(algo.Succeeded | algo.Untimed) })
 }
 
-// outcomeOf is the outcome of a call. A server that rejects an
-// invalid request has succeeded.
+// outcomeOf returns the outcome of a call. A server that rejects an invalid request
+// has succeeded.
 func outcomeOf(ctx context.Context, err error) algo.Outcome {
 	switch code := status.Code(err); {
 	case err == nil:
@@ -157,6 +154,6 @@ func outcomeOf(ctx context.Context, err error) algo.Outcome {
 	return algo.Succeeded
 }
 
-// aboutTheServer are the codes that are about the server's state and not about the request.
+// aboutTheServer lists the codes that concern the server's state, not the request.
 var aboutTheServer = []codes.Code{codes.Unknown, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted,
 	codes.Internal, codes.Unavailable, codes.DataLoss}

@@ -28,8 +28,8 @@ func WithName(name string) Option {
 	return Option{"WithName", option.Sets(func(p *pacer) { p.Name = name })}
 }
 
-// WithCost sets the cost of a call; the default is 1. It gets nil as the message of a stream. A
-// negative cost is UNAVAILABLE.
+// WithCost sets the cost of a call; the default is 1. For a stream cost gets nil as the message.
+// A negative cost fails with UNAVAILABLE.
 func WithCost(cost grpcmw.Cost) Option {
 	return Option{"WithCost", func(p *pacer) error {
 		p.cost = cost
@@ -37,8 +37,8 @@ func WithCost(cost grpcmw.Cost) Option {
 	}}
 }
 
-// WithSkip sends calls for which skip is true at once: unlimited, and whatever the server has
-// asked for. The default is none.
+// WithSkip sends calls for which skip is true at once: unlimited, and without the wait that the
+// server has asked for. The default is none.
 func WithSkip(skip func(ctx context.Context, fullMethod string) bool) Option {
 	return Option{"WithSkip", func(p *pacer) error {
 		p.skip = skip
@@ -46,14 +46,14 @@ func WithSkip(skip func(ctx context.Context, fullMethod string) bool) Option {
 	}}
 }
 
-// WithFailOpen sends calls whose key or limiter fails, unlimited, instead of failing with
+// WithFailOpen sends calls whose key or limiter fails unlimited, instead of failing them with
 // UNAVAILABLE. Only events report the failures: see [WithObserver].
 func WithFailOpen() Option {
 	return Option{"WithFailOpen", option.Sets(func(p *pacer) { p.FailOpen = true })}
 }
 
-// WithObserver sets a function that gets every decision before the call is sent. It is called
-// on the call's goroutine, from many at once, and should be quick.
+// WithObserver sets a function that receives every decision before the call is sent. Calls run
+// observe concurrently on their goroutines, so it must be quick.
 func WithObserver(observe func(telemetry.Event)) Option {
 	return Option{"WithObserver", func(p *pacer) error {
 		p.Observe = observe

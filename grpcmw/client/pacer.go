@@ -19,7 +19,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// pacer is one limit with its options. It does not change once it is made.
+// pacer is one limit with its options. It is immutable.
 type pacer struct {
 	pacing.Pacer
 	key        keyfunc.RPC
@@ -58,8 +58,8 @@ func (p *pacer) admit(ctx context.Context, cc *grpc.ClientConn, method string, m
 	})
 }
 
-// refuse is the status of a call that is not sent: that of a server's denial, with a text of its
-// own. A handler that returns it is not denied by a limit of its server.
+// refuse returns the status of a call that is not sent: a server's denial with another text. A
+// server does not take it for the denial of its own limit.
 func (p *pacer) refuse(e *telemetry.Event, key string) *status.Status {
 	if err := e.Context.Err(); err != nil {
 		return status.FromContextError(err)
@@ -73,12 +73,12 @@ func (p *pacer) refuse(e *telemetry.Event, key string) *status.Status {
 	return status.FromProto(st)
 }
 
-// denialError is the error of a server for the denial d, without the context of the call, in
-// which it would leave the pushback of a server that makes the call.
+// denialError returns a server's error for the denial d. It does not use the context of the call,
+// in which it would leave the pushback of a server that makes the call.
 func denialError(name, key string, d algo.Decision) error {
-	d.Allowed = false // whatever failed after it
+	d.Allowed = false // even if something failed after it
 	return grpcmw.DenialError(context.Background(), algo.Unlimited(), key, d, grpcmw.WithName(name))
 }
 
-// clientSide begins the texts of a client's own limits.
+// clientSide is the prefix of the texts of a client's own limits.
 const clientSide = "client side: "

@@ -29,8 +29,8 @@ func (p *pacer) obey(ctx context.Context, c pacing.Call, err error, header, trai
 	p.Answered(ctx, c, learn.Answer{Denied: denied, Wait: wait})
 }
 
-// denialOf reports whether an error is the status of a server that denies, and not of a limit
-// of this client.
+// denialOf returns the status of err, and whether a server denied, rather than a limit of this
+// client.
 func denialOf(err error) (*status.Status, bool) {
 	st, ok := status.FromError(err)
 	denies := st.Code() == codes.ResourceExhausted || st.Code() == codes.Unavailable
@@ -44,7 +44,7 @@ func QuotaWait(header, trailer metadata.MD) time.Duration {
 	return max(serverwait.Quota(header, true, time.Now), serverwait.Quota(trailer, true, time.Now))
 }
 
-// retryDelay is the delay of the status's RetryInfo, 0 without one.
+// retryDelay returns the delay of the status's RetryInfo; 0 without one.
 func retryDelay(st *status.Status) time.Duration {
 	for _, d := range st.Proto().GetDetails() {
 		var info errdetails.RetryInfo
@@ -55,8 +55,8 @@ func retryDelay(st *status.Status) time.Duration {
 	return 0
 }
 
-// pushbackIn is the trailer of gRFC A6; 0 without one, and for one that asks for no
-// further attempt.
+// pushbackIn returns the wait in the trailer of gRFC A6; 0 without one, and if it asks
+// for no further attempt.
 func pushbackIn(trailer metadata.MD) time.Duration {
 	values := trailer["grpc-retry-pushback-ms"]
 	if len(values) != 1 {

@@ -1,11 +1,10 @@
-// Package early denies gRPC calls before their message is read and a goroutine is started for
-// them:
+// Package early denies gRPC calls before the server reads their message and starts a goroutine:
 //
 //	grpc.NewServer(append(
 //		grpcmw.ServerOptions(l, key),
 //		grpc.InTapHandle(early.TapHandle(l, key)))...)
 //
-// Do not use it without the interceptors, with the same limiter and key: it charges nothing.
+// It charges nothing: use it only together with the interceptors, with the same limiter and key.
 package early
 
 import (
@@ -27,25 +26,25 @@ import (
 // fails, the interceptors decide.
 //
 // It runs in the goroutine that reads the connection, where waiting would delay
-// all calls of that client. l therefore gets a context that has ended. The key
-// function must not wait either.
+// all calls of that client. l therefore gets a context that has ended, and key
+// must not wait either.
 //
-// A call whose deadline is more than 10 s away is left to the interceptors:
-// grpc-go (as of 1.85) keeps the timer of a call that a tap refuses, some 365
+// It leaves a call whose deadline is more than 10 s away to the interceptors,
+// because grpc-go (as of 1.85) keeps the timer of a refused call, some 365
 // bytes, until that deadline, and clients choose it.
 //
-// The answer is that of the interceptors, but without a trailer, which a
-// tap handle cannot send. A client with a retry policy therefore uses its own
-// backoff, and a grpc-go client (as of 1.85) whose attempts are used up may
-// report UNKNOWN ("max retries exhausted ... EOF") instead of the answer. No event reports
+// It answers as the interceptors do, but without a trailer, which a tap handle
+// cannot send. A client with a retry policy therefore uses its own backoff, and a
+// grpc-go client (as of 1.85) whose attempts are used up may report UNKNOWN
+// ("max retries exhausted ... EOF") instead of the answer. No event reports
 // these denials: count the errors in a handle around this one.
 //
-// With [WithRegistered], methods that the server does not have pass to the
-// server's own answer. Without it, the key function also sees methods that
-// clients make up; no limiter stores anything for a key that is only peeked at.
+// With [WithRegistered] it passes methods that the server does not have to the
+// server's own answer. Without it, key also sees methods that clients make up; a
+// peek at a key stores nothing.
 //
-// A limit on trial (algo.Shadow) denies nothing. Do not use it with a limiter that has a queue:
-// a call that it denies might have been admitted later. It panics if l or key is nil.
+// A limit on trial (algo.Shadow) denies nothing. Do not use it with a limiter that has a queue,
+// which might admit the call later. It panics if l or key is nil.
 func TapHandle(l algo.Limiter, key keyfunc.RPC, opts ...Option) tap.ServerInHandle {
 	must(l != nil, "TapHandle: the limiter is nil")
 	must(key != nil, "TapHandle: the key function is nil")
@@ -77,8 +76,8 @@ type handle struct {
 	registered func() map[string]bool // nil: all
 }
 
-// WithRegistered gives a tap handle the methods of the server. services is
-// called once, at the first call:
+// WithRegistered sets the methods of the server. The first call runs services,
+// once:
 //
 //	early.WithRegistered(func() map[string]grpc.ServiceInfo { return srv.GetServiceInfo() })
 func WithRegistered(services func() map[string]grpc.ServiceInfo) Option {
@@ -97,7 +96,7 @@ func WithRegistered(services func() map[string]grpc.ServiceInfo) Option {
 	}}
 }
 
-// WithExempt is [grpcmw.WithExempt].
+// WithExempt is the same as [grpcmw.WithExempt].
 func WithExempt(methods ...string) Option {
 	exempt := grpcmw.WithExempt(methods...)
 	return Option{"WithExempt", option.Sets(func(h *handle) { h.options = append(h.options, exempt) })}
@@ -114,7 +113,7 @@ func (h *handle) tap(ctx context.Context, info *tap.Info) (context.Context, erro
 
 func pass(context.Context, any) (any, error) { return nil, nil }
 
-// room is a limiter that admits what it has room for, and all that it knows nothing about.
+// room denies a call only if a peek at the limiter shows that it has no room.
 type room struct{ algo.Limiter }
 
 // Unwrap returns the limiter, for its description.
@@ -123,9 +122,9 @@ func (r room) Unwrap() []algo.Limiter { return []algo.Limiter{r.Limiter} }
 func (r room) Acquire(ctx context.Context, key string, _ int64) (algo.Lease, error) {
 	ctx = noTime{ctx}
 	lease, err := r.Limiter.Acquire(ctx, key, 0)
-	lease.Release(algo.Canceled) // does nothing, unless l does not know peeks
+	lease.Release(algo.Canceled) // does nothing, unless the limiter does not support peeks
 	if err == nil && lease.InForce() && (!lease.Allowed || lease.Remaining < 1) {
-		if d, err := algo.Peek(ctx, r.Limiter, key, 1); err == nil && !d.Allowed { // says why
+		if d, err := algo.Peek(ctx, r.Limiter, key, 1); err == nil && !d.Allowed { // has the reason
 			return algo.NewLease(d, nil, algo.Handle{}), nil
 		}
 	}
@@ -135,14 +134,13 @@ func (r room) Acquire(ctx context.Context, key string, _ int64) (algo.Lease, err
 // maxRefusedDeadline is how long a refused call may stay in memory.
 const maxRefusedDeadline = 10 * time.Second
 
-// longDeadline reports whether refusing the call would keep it for too long.
+// longDeadline reports whether a refused call would stay in memory for longer.
 func longDeadline(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) > maxRefusedDeadline
 }
 
-// noTime is a context with the values of another, whose time is over: a limiter
-// does not wait with it.
+// noTime has the values of a context and has ended, so that limiters do not wait.
 type noTime struct{ context.Context }
 
 var closed = func() chan struct{} {

@@ -12,16 +12,16 @@ import (
 // priorityKey is the Priority field of RFC 9218, which calls have as metadata.
 const priorityKey = "priority"
 
-// PriorityOptions makes a server read the class of a call from its metadata "priority",
-// in the form of RFC 9218 ("u=0" to "u=7"; see httpmw/hints.Priority), if trusted says that
-// the caller may state it. Give them to grpc.NewServer before grpcmw.ServerOptions of an
-// adaptive limiter that has priorities:
+// PriorityOptions makes a server read the class of a call from its metadata "priority", in
+// the form of RFC 9218 ("u=0" to "u=7"; see httpmw/hints.Priority), if trusted returns true.
+// Pass them to grpc.NewServer before grpcmw.ServerOptions of an adaptive limiter with
+// priorities:
 //
 //	options := append(hints.PriorityOptions(fromMesh), grpcmw.ServerOptions(l, rpckey.Global())...)
 //
-// The handler sees the class in its context (adaptive.ClassFrom), and
-// [PriorityDialOptions] carry it on. trusted is called for calls with the metadata
-// only. PriorityOptions panics if trusted is nil. Taps run before, and see no class.
+// The handler's context has the class (adaptive.ClassFrom), and [PriorityDialOptions]
+// forward it. Only calls with the metadata run trusted. PriorityOptions panics if trusted is
+// nil. Taps run earlier and see no class.
 func PriorityOptions(trusted func(ctx context.Context) bool) []grpc.ServerOption {
 	if trusted == nil {
 		panic("hints: PriorityOptions: the function is nil")

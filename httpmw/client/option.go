@@ -23,8 +23,8 @@ func WithName(name string) Option {
 	return Option{"WithName", option.Sets(func(t *transport) { t.Name = name })}
 }
 
-// WithCost sets the cost of a request in units; the default is 1. A negative cost is an error
-// that wraps [algo.ErrCost]. cost must not read the body.
+// WithCost sets the cost of a request in units; the default is 1. A negative cost fails with an
+// error that wraps [algo.ErrCost]. cost must not read the body.
 func WithCost(cost func(*http.Request) int64) Option {
 	return Option{"WithCost", func(t *transport) error {
 		t.cost = cost
@@ -32,8 +32,8 @@ func WithCost(cost func(*http.Request) int64) Option {
 	}}
 }
 
-// WithSkip sends requests for which skip is true at once: unlimited, and whatever the server has
-// asked for. The default is none.
+// WithSkip sends requests for which skip is true at once: unlimited, and without the wait that the
+// server has asked for. The default is none.
 func WithSkip(skip func(*http.Request) bool) Option {
 	return Option{"WithSkip", func(t *transport) error {
 		t.skip = skip
@@ -41,8 +41,8 @@ func WithSkip(skip func(*http.Request) bool) Option {
 	}}
 }
 
-// WithRefundIf gives the charge of a request back if refund is true for the status of its
-// answer. The default is false for every status.
+// WithRefundIf refunds the charge of a request if refund is true for the status of its answer.
+// The default is never.
 func WithRefundIf(refund func(status int) bool) Option {
 	return Option{"WithRefundIf", func(t *transport) error {
 		t.refundIf = refund
@@ -50,14 +50,14 @@ func WithRefundIf(refund func(status int) bool) Option {
 	}}
 }
 
-// WithFailOpen sends requests whose key or limiter fails, unlimited, instead of failing with that
+// WithFailOpen sends requests whose key or limiter fails unlimited, instead of returning the
 // error. Only events report the failures: see [WithObserver].
 func WithFailOpen() Option {
 	return Option{"WithFailOpen", option.Sets(func(t *transport) { t.FailOpen = true })}
 }
 
-// WithObserver sets a function that gets every decision before the request is sent. It is called
-// on the request's goroutine, from many at once, and should be quick.
+// WithObserver sets a function that receives every decision before the request is sent. Requests run
+// observe concurrently on their goroutines, so it must be quick.
 func WithObserver(observe func(telemetry.Event)) Option {
 	return Option{"WithObserver", func(t *transport) error {
 		t.Observe = observe
@@ -65,9 +65,9 @@ func WithObserver(observe func(telemetry.Event)) Option {
 	}}
 }
 
-// WithMaxServers sets for how many pairs of host and key a transport remembers
-// that the server asked it to wait, 1 or more; the default is 1024. Beyond that
-// number, the pair whose wait ends first is forgotten.
+// WithMaxServers sets for how many pairs of host and key a transport remembers the
+// wait that the server asked for, 1 or more; the default is 1024. Beyond that it
+// forgets the pair whose wait ends first.
 func WithMaxServers(n int) Option {
 	return Option{"WithMaxServers", func(t *transport) error {
 		if n < 1 {
@@ -78,10 +78,10 @@ func WithMaxServers(n int) Option {
 	}}
 }
 
-// WithServerWait sets a function that reads from an answer how long the server wants to
-// be left alone; 0: it does not. The longer one of this and of the fields that a
-// [Transport] reads by itself counts. wait must not read the body. The default is none;
-// [QuotaWait] reads the fields of many services.
+// WithServerWait sets a function that returns the wait that an answer asks for; 0 means
+// none. If the fields that a [Transport] reads itself ask for a longer wait, that counts.
+// wait must not read the body. The default is none; [QuotaWait] reads the fields of many
+// services.
 func WithServerWait(wait func(*http.Response) time.Duration) Option {
 	return Option{"WithServerWait", func(t *transport) error {
 		t.serverWait = wait

@@ -3,7 +3,7 @@
 //
 //	c := &http.Client{Transport: client.Transport(nil, limiter, keyfunc.Global())}
 //
-// Do not use it to retry: that takes a policy on which requests may be repeated.
+// It does not retry, which takes a policy on which requests may be repeated.
 package client
 
 import (
@@ -22,12 +22,11 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// Transport makes requests wait until l admits them, and until the server accepts them: after a
-// 403, 429 or 503 with Retry-After, or an answer whose RateLimit fields, by any draft, say that
-// nothing remains, the next requests of the same key to the same host wait that
-// long, at most a year, and after it the limit holds again. Requests of the same
-// key wait for l in the order of their arrival. Answers go to the caller unchanged;
-// no request is sent twice.
+// Transport makes requests wait until l admits them and the server accepts them: after a
+// 403, 429 or 503 with Retry-After, or an answer whose RateLimit fields, by any draft, state
+// that nothing remains, the next requests of the same key to the same host wait that
+// long, at most a year. Requests of the same key wait for l in the order of their
+// arrival. Answers go to the caller unchanged; no request is sent twice.
 //
 // A Transport around another one keeps two limits, such as one for each host and one
 // in total:
@@ -46,15 +45,14 @@ import (
 //   - [algo.ErrCost] if the cost can never fit;
 //   - the error of key, such as [keyfunc.ErrNoKey], and of l, unless [WithFailOpen].
 //
-// A request that is not sent is not charged, its body is not read, and it is
-// closed. Without a deadline a request waits as long as it takes: set one, or
-// http.Client.Timeout.
+// A request that is not sent is not charged; its body is closed unread. Without a
+// deadline a request may wait for ever: set one, or http.Client.Timeout.
 //
 // A lease that may hold a slot is released when the body of the response is
 // read to its end or closed; callers have to close it anyway. The outcome of
 // errors, 429 and 5xx is Failed.
 //
-// base nil means http.DefaultTransport. Transport panics if l or key is nil. It is safe for
+// If base is nil, Transport uses http.DefaultTransport. Transport panics if l or key is nil. It is safe for
 // concurrent use if base is.
 func Transport(base http.RoundTripper, l algo.Limiter, key keyfunc.HTTP, opts ...Option) http.RoundTripper {
 	must(l != nil, "Transport: the limiter is nil")

@@ -35,33 +35,31 @@ type Listener struct {
 //	srv := &http.Server{Handler: httpmw.Limit(l, keyfunc.Global())(mux)}
 //	err = srv.Serve(early.NewListener(srv, ln, l, "/healthz", "/admin/"))
 //
-// While a peek at l (0 units, the empty key) finds no room, a whole HTTP/1.1
-// request without a body is answered with 503 and Retry-After. Everything else goes
-// on to srv unchanged: requests with a body, an upgrade or an expectation, pipelined
-// ones, those that arrive in parts, exempt paths, paths with escapes or dots, and
-// connections that are not plain HTTP/1.1 (TLS, HTTP/2). A request that srv has begun to read is
-// never touched. l decides about them in the middleware as ever; that must be
-// mounted too.
+// While a peek at l (0 units, the empty key) finds no room, the listener answers a
+// whole HTTP/1.1 request without a body with 503 and Retry-After. It passes everything
+// else to srv unchanged: requests with a body, an upgrade or an expectation, pipelined
+// ones, those that arrive in parts or that srv has begun to read, exempt paths, paths
+// with escapes or dots, and connections that are not plain HTTP/1.1 (TLS, HTTP/2). For
+// those l decides in the middleware, which must be mounted too.
 //
-// An exempt path that ends in "/" covers the paths below it, others themselves
-// only. Name the paths that must be reached under overload: health checks, metrics,
+// An exempt path that ends in "/" covers the paths below it, others only
+// themselves. Exempt the paths that must work under overload: health checks, metrics,
 // administration.
 //
-// A limit on trial ([algo.Shadow]) denies nothing. A server with unencrypted HTTP/2 enabled
-// ([http.Protocols]) looks for its preface before a request, so nothing is denied there; that is
-// logged once, with the code early.unencrypted_http2.
+// A limit on trial ([algo.Shadow]) denies nothing. Nor does the listener for a server with
+// unencrypted HTTP/2 enabled ([http.Protocols]), which looks for its preface before a request;
+// it logs that once, with the code early.unencrypted_http2.
 //
-// No event reports these denials, since nothing of the request is known; see
-// [Listener.Denied]. The limiter counts them as arrivals.
+// No event reports these denials, because the listener does not parse the request;
+// see [Listener.Denied]. The limiter counts them as arrivals.
 //
-// NewListener adds to srv.ConnState, so call it before srv serves, and set
-// ConnState before. It panics if srv, ln or l is nil, and if an exempt path does not
-// begin with "/".
+// NewListener wraps srv.ConnState: set ConnState first, and call NewListener before
+// srv serves. It panics if srv, ln or l is nil, and if an exempt path does not begin
+// with "/".
 //
-// Do not use it with a limiter per client, which a peek with the empty key does not
-// ask, with priorities, which are in the request, or with a queue. Behind
-// a proxy that retries 503 at once it saves nothing. For gRPC see
-// grpcmw/early.TapHandle.
+// Do not use it with a limiter per client or with priorities, which a peek with the
+// empty key does not see, or with a queue. Behind a proxy that retries 503 at once it
+// saves nothing. For gRPC see grpcmw/early.TapHandle.
 func NewListener(srv *http.Server, ln net.Listener, l algo.Limiter, exempt ...string) *Listener {
 	must(srv != nil, "NewListener: the server is nil")
 	must(ln != nil, "NewListener: the listener is nil")
@@ -85,7 +83,7 @@ func NewListener(srv *http.Server, ln net.Listener, l algo.Limiter, exempt ...st
 	return &Listener{Listener: ln, server: srv, limiter: l, exempt: exempt, timeout: timeout}
 }
 
-// Denied is the number of requests that were answered at the socket.
+// Denied returns the number of requests denied at the socket.
 func (l *Listener) Denied() uint64 { return l.denied.Load() }
 
 // Accept returns a connection that answers while the limiter has no room.

@@ -1,8 +1,8 @@
-// Package hints reads the hints of callers: the class of a request from the Priority field of
-// RFC 9218, and the time after which the client gives up. Its middlewares put both into the
-// context, where limits find them.
+// Package hints reads callers' hints about their requests into the context, where limits find
+// them: the class of a request from the Priority field of RFC 9218, and the time after which the
+// client gives up.
 //
-// Use it only for trusted callers: a client that may choose its class chooses the highest.
+// Trust only known callers: a client that may choose its class chooses the highest.
 package hints
 
 import (

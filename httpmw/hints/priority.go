@@ -9,18 +9,18 @@ import (
 const priorityField = "Priority"
 
 // Priority makes a middleware that reads the class of a request from its Priority field
-// (RFC 9218), if trusted says that the caller may state it. Mount it around httpmw.Limit
-// with an adaptive limiter that has priorities:
+// (RFC 9218), if trusted returns true. Mount it around httpmw.Limit with an adaptive limiter
+// that has priorities:
 //
 //	handler = hints.Priority(fromGateway)(httpmw.Limit(l, keyfunc.Global())(handler))
 //
 // The urgency 0 is adaptive.Critical, 1 and 2 are High, 3 is Normal, 4 and 5 are Low, 6
 // and 7 are Sheddable. A request without a valid urgency, or from another caller, keeps
-// the class that its context has. The handler sees the class in its context
-// (adaptive.ClassFrom), and [PriorityTransport] carries it on.
+// the class of its context. The handler's context has the class (adaptive.ClassFrom), and
+// [PriorityTransport] forwards it.
 //
-// trusted is called for requests with the field only. Do not trust clients: all of
-// them would state 0. Priority panics if trusted is nil.
+// Only requests with the field run trusted. Do not trust clients: all would send 0.
+// Priority panics if trusted is nil.
 func Priority(trusted func(*http.Request) bool) func(http.Handler) http.Handler {
 	if trusted == nil {
 		panic("hints: Priority: the function is nil")

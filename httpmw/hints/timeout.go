@@ -15,8 +15,8 @@ import (
 //
 // An adaptive limit denies a request that would take longer, see [adaptive.Limiter.Acquire];
 // other limits do not wait longer; and the handler's calls end in time. The context keeps an
-// earlier deadline. A value that is no number from 0 to 4294967295 is ignored. A client can only
-// shorten the time of its own request.
+// earlier deadline, so a client can only shorten its own request. Timeout ignores a value that is
+// not a number from 0 to 4294967295.
 //
 // httpmw reads Grpc-Timeout and Connect-Timeout-Ms itself. Timeout panics if header is empty.
 func Timeout(header string) func(http.Handler) http.Handler {

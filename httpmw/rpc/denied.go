@@ -20,14 +20,15 @@ import (
 	"github.com/sluice-go/sluice/httpmw"
 )
 
-// Denied makes a handler for httpmw.WithDenied. A call gets, as its protocol has them,
+// Denied makes a handler for httpmw.WithDenied. It answers a call in its protocol with
 // RESOURCE_EXHAUSTED for 429, UNAVAILABLE for 503, UNAUTHENTICATED for 401, PERMISSION_DENIED
-// for 403 and INVALID_ARGUMENT for any other status below 500, with a message that depends on the
-// decision alone. Over gRPC it gets the trailer grpc-retry-pushback-ms (gRFC A6): the wait of
-// Retry-After-Ms, or -1 if there is none or the deadline of the call comes first. There are no
-// details as package grpcmw sends them.
+// for 403 and INVALID_ARGUMENT for any other status below 500. The message depends only on the
+// decision. Over gRPC it sends the trailer grpc-retry-pushback-ms (gRFC A6): the wait of
+// Retry-After-Ms, or -1 without one or if the deadline of the call comes first. Unlike package
+// grpcmw it sends no details.
 //
-// Other requests go to other; nil: they get the message as text.
+// Denied passes requests of other protocols to other; if other is nil, it answers them in plain
+// text.
 func Denied(other http.Handler) http.Handler {
 	if other == nil {
 		other = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +66,7 @@ func Denied(other http.Handler) http.Handler {
 	})
 }
 
-// message is the text for a denial. It does not depend on input from the client.
+// message returns the text for a denial, without input from the client.
 func message(d httpmw.Denial) string {
 	switch {
 	case d.Status >= http.StatusInternalServerError:
@@ -80,7 +81,7 @@ func message(d httpmw.Denial) string {
 	return "rate limit exceeded"
 }
 
-// codeOf is the code of gRPC for a status, as a number and as Connect writes it.
+// codeOf returns the gRPC code for status, as a number and as Connect writes it.
 func codeOf(status int) (number, text string) {
 	switch {
 	case status == http.StatusTooManyRequests:
@@ -95,7 +96,7 @@ func codeOf(status int) (number, text string) {
 	return "14", "unavailable"
 }
 
-// connectError is a Connect error in JSON.
+// connectError returns a Connect error in JSON.
 func connectError(code, message string) string {
 	return `{"code":"` + code + `","message":"` + message + `"}`
 }
@@ -108,7 +109,7 @@ func endOfStream(message string) string {
 	return string(append(b, message...))
 }
 
-// pushback is the value of grpc-retry-pushback-ms for the wait in the fields of the answer.
+// pushback returns grpc-retry-pushback-ms for the wait in the fields of the answer.
 func pushback(h http.Header, r *http.Request) string {
 	ms, err := strconv.ParseInt(h.Get("Retry-After-Ms"), 10, 64)
 	if err != nil { // httpmw.WithHeaders(httpmw.None)
@@ -124,7 +125,7 @@ func pushback(h http.Header, r *http.Request) string {
 	return strconv.FormatInt(min(ms, math.MaxInt32), 10)
 }
 
-// timeLeft is the time until the deadline of the call.
+// timeLeft returns the time until the deadline of the call.
 func timeLeft(r *http.Request) time.Duration {
 	left := algo.Forever
 	if deadline, ok := r.Context().Deadline(); ok {

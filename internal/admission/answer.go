@@ -2,7 +2,7 @@ package admission
 
 import "github.com/sluice-go/sluice/algo"
 
-// Blame is the party whose fault a refusal is. It decides the answer.
+// Blame is the party that caused a refusal. It selects the answer.
 type Blame uint8
 
 // The parties.
@@ -10,14 +10,14 @@ const (
 	nobody    Blame = iota
 	Caller          // it has spent its quota
 	Barred          // the caller is banned
-	Request         // it costs more than its limit can ever admit
+	Request         // its cost can never fit the limit
 	Service         // it lacks capacity
 	Keyless         // the call has no key
 	Undecided       // the limiter or the key function failed
 	Gone            // the call's context ended
 )
 
-// blames is the blame for a denial of a limiter, by its reason.
+// blames maps the reason of a limiter's denial to the blame.
 var blames = [...]Blame{algo.Admitted: Caller, algo.Quota: Caller, algo.Overload: Service, algo.Banned: Barred, algo.Never: Request}
 
 // Answer is what clients get for a refusal, over both protocols. None of it depends on input
@@ -45,7 +45,7 @@ const (
 
 const textOverload = "the server cannot take the call at the moment"
 
-// answers is the one table of answers.
+// answers is the only table of answers.
 var answers = [...]Answer{
 	Caller:    {429, 8, "RATE_LIMIT_EXCEEDED", "rate limit exceeded", quotaType, quotaTitle},
 	Barred:    {429, 8, "BANNED", "the caller is banned", noType, "The caller is banned"},
@@ -56,8 +56,8 @@ var answers = [...]Answer{
 	Gone:      {503, 1, "", "", "", ""},
 }
 
-// Reasons are all reasons of answers.
+// Reasons lists all reasons of answers.
 var Reasons = []string{"RATE_LIMIT_EXCEEDED", "SERVER_OVERLOADED", "KEY_MISSING", "BANNED"}
 
-// Blames are all parties that a policy's answers are for.
+// Blames lists the parties for which a policy has answers.
 var Blames = []Blame{Caller, Barred, Request, Service, Keyless, Undecided}

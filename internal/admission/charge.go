@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
-// Charge is the part of Admit that a stream needs for each message. v has the keys. A call
-// that its quota denies waits up to wait.
+// Charge does the part of Admit that a stream needs for each message, with the keys in v. A
+// message that its quota denies waits up to wait.
 func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v *Verdict[C], wait time.Duration) {
 	parts := v.Parts()
 	for i := range parts {
@@ -33,8 +33,8 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 	ps.decided(ctx, lease, v, wait > 0, err)
 }
 
-// decided completes v, after the limiters have filled in lease or failed. waited: the delay of an
-// admission is over.
+// decided completes v after the limiters have filled in lease, or failed with err. waited
+// reports that the admission's Delay has already been slept.
 func (ps *Policies[C]) decided(ctx context.Context, lease *algo.Lease, v *Verdict[C], waited bool, err error) {
 	parts := v.Parts()
 	if len(parts) == 1 { // its decision is that of v
@@ -53,7 +53,7 @@ func (ps *Policies[C]) decided(ctx context.Context, lease *algo.Lease, v *Verdic
 	}
 }
 
-// logTrials logs a limit on trial that would have denied: of a choice that does not list it.
+// logTrials logs denials of limits on trial that a limiter has chosen without listing them.
 func logTrials[C any](parts []Part[C]) {
 	for i := range parts {
 		if p := &parts[i]; p.Decision.Trial != algo.Admitted {
@@ -62,7 +62,7 @@ func logTrials[C any](parts []Part[C]) {
 	}
 }
 
-// acquire charges all policies or none.
+// acquire charges all of parts or none.
 func acquire[C any](ctx context.Context, lease *algo.Lease, parts []Part[C], wait time.Duration) (err error) {
 	var room [Few]algo.Request
 	reqs := room[:0]
@@ -76,7 +76,7 @@ func acquire[C any](ctx context.Context, lease *algo.Lease, parts []Part[C], wai
 	return waitAtMost(ctx, lease, reqs, wait)
 }
 
-// waitAtMost charges all of reqs, and waits for that up to wait.
+// waitAtMost charges all of reqs or none, and waits up to wait for room.
 func waitAtMost(ctx context.Context, lease *algo.Lease, reqs []algo.Request, wait time.Duration) (err error) {
 	patient := ctx
 	if wait < TimeLeft(ctx) {
@@ -87,7 +87,7 @@ func waitAtMost(ctx context.Context, lease *algo.Lease, reqs []algo.Request, wai
 	if *lease, err = algo.WaitAll(patient, reqs...); err == nil || ctx.Err() != nil {
 		return err
 	}
-	if patient.Err() != nil { // at the end of its patience it asks once
+	if patient.Err() != nil { // the wait is over: ask once more, without waiting
 		*lease, err = algo.AcquireAll(algo.Tentative(ctx), reqs...)
 	}
 	if d := &lease.Decision; d.Reason != algo.Admitted {
@@ -104,14 +104,13 @@ func elapse(d *algo.Decision, slept time.Duration) {
 	d.ResetAfter = max(d.ResetAfter-slept, 0)
 }
 
-// deny turns an admission with a delay, which has been given back, into a
-// denial.
+// deny turns a refunded admission with a delay into a denial.
 func deny(d *algo.Decision, delay time.Duration) {
 	d.Allowed, d.Reason, d.Cause, d.RetryAfter = false, algo.Quota, cause.Deadline, delay
 	d.NextAfter = min(d.NextAfter, delay) // the charge is no longer before it
 }
 
-// conclude classifies every answer of the limiters.
+// conclude classifies the answer of the limiters in v.
 func (ps *Policies[C]) conclude(ctx context.Context, lease *algo.Lease, v *Verdict[C], waited bool, err error) {
 	d := &lease.Decision
 	switch {

@@ -12,8 +12,9 @@ import (
 const skipped = telemetry.Result(255)
 
 // Report calls the observer, if there is one: for each policy of a call that passes or that
-// no limiter decided on, else for each that had no room. method is the full method of a call
-// of gRPC, status the status of the answer, sent returns the fields and waits in it, and is called for each policy in turn.
+// no limiter decided on, otherwise for each that had no room. method is the full method of a
+// gRPC call, status the status of the answer. sent returns the fields and waits in the answer
+// for each policy in turn.
 func (ps *Policies[C]) Report(ctx context.Context, v *Verdict[C], method string, status int, sent func(Part[C]) telemetry.Sent) {
 	if ps.Observe == nil || v.Result == skipped {
 		return

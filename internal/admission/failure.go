@@ -33,8 +33,8 @@ func (p *Policy[C]) undecided(ctx context.Context, v *Verdict[C], err error) {
 	}
 }
 
-// ended is the error of ctx, or the one that it has from its deadline on: a limiter may see
-// that the time is over before the timer of ctx does, or ctx may have none.
+// ended returns ctx.Err(), or DeadlineExceeded once the deadline has passed: the timer of ctx
+// may be late, or ctx may have none.
 func ended(ctx context.Context) error {
 	if err := ctx.Err(); err != nil || TimeLeft(ctx) > 0 {
 		return err
@@ -42,13 +42,13 @@ func ended(ctx context.Context) error {
 	return context.DeadlineExceeded
 }
 
-// undecidedLines are the lines of failures, by transport.
+// undecidedLines holds the log lines of failures, by transport.
 var undecidedLines = [...]warning.Once{
 	telemetry.HTTP: {Line: warning.Line{Every: 10 * time.Second, Code: "httpmw.undecided", Message: "httpmw: cannot decide on requests", Do: "check the limiter and the key function"}},
 	telemetry.GRPC: {Line: warning.Line{Every: 10 * time.Second, Code: "grpcmw.undecided", Message: "grpcmw: cannot decide on calls", Do: "check the limiter and the key function"}},
 }
 
-// keyless watches for a policy, or a table of plans, that finds no key.
+// keyless warns of a policy, or a table of plans, that finds no key.
 type keyless struct {
 	share warning.Share
 	log   warning.Once
@@ -70,10 +70,10 @@ func (k *keyless) noKey(policy string, err error) {
 	}
 }
 
-// keyed is how many calls without a key one with a key makes up for.
+// keyed is how many calls without a key one call with a key offsets.
 const keyed = 9
 
-// ResetFailures makes the next failure be logged. It is for tests.
+// ResetFailures makes the next failure be logged, for tests.
 func ResetFailures() {
 	for i := range undecidedLines {
 		undecidedLines[i].Reset()

@@ -10,18 +10,18 @@ import (
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
-// Adapter is the side of the protocol on which a policy admits calls.
+// Adapter describes the adapter for which a policy admits calls.
 type Adapter struct {
 	Package   string // prefix of panics and of codes in log lines
 	Transport telemetry.Transport
 }
 
-// Misuse panics: a service that is wired wrongly must not start.
+// Misuse panics, because a misconfigured service must not start.
 func (a Adapter) Misuse(constructor, what string) {
 	panic(a.Package + ": " + constructor + ": " + what)
 }
 
-// Error is the error of a method that runs in use; nil for nil.
+// Error returns the error of a method that runs after the start; nil for nil.
 func (a Adapter) Error(of string, err error) error {
 	if err == nil {
 		return nil
@@ -36,7 +36,7 @@ func (a Adapter) Require(ok bool, constructor, what string) {
 	}
 }
 
-// Settings are the settings that both adapters have.
+// Settings holds the settings that both adapters have.
 type Settings[C any] struct {
 	Name           string // "": see defaultName
 	Cost           func(C) int64
@@ -54,8 +54,8 @@ type Config[C, Own any] struct {
 	Own Own
 }
 
-// Configure applies opts, each of which split takes apart, to the defaults in own. It panics on an option that
-// the constructor does not take or gets twice, and on a value out of range.
+// Configure applies opts, which split takes apart, to the defaults in own. It panics on an option that the
+// constructor does not take or gets twice, and on a value out of range.
 func Configure[O, C, Own any](a Adapter, constructor string, takes []string, own Own, opts []O, split func(O) (string, func(*Config[C, Own]) error)) *Config[C, Own] {
 	c := &Config[C, Own]{Settings: Settings[C]{Missing: Shared, names: new(warning.Names)}, Own: own}
 	if err := option.Apply(c, opts, split, takes); err != nil {
@@ -72,7 +72,7 @@ const (
 	Skip                 // let the call pass, not limited
 )
 
-// Options has the names of the options that both adapters have, and what they write.
+// Options makes the options that both adapters have, as a name and a function that applies it.
 type Options[C, Own any] struct{}
 
 // Name sets the name of the policy.
@@ -107,13 +107,13 @@ func (Options[C, Own]) Cost(cost func(C) int64) (string, func(*Config[C, Own]) e
 	}
 }
 
-// FailOpen lets undecided calls pass.
+// FailOpen passes undecided calls.
 func (Options[C, Own]) FailOpen() (string, func(*Config[C, Own]) error) {
 	return "WithFailOpen", option.Sets(func(c *Config[C, Own]) { c.FailOpen = true })
 }
 
-// MissingKey sets the treatment of calls without a key. least and most are the statuses that an
-// answer may have.
+// MissingKey sets the treatment of calls without a key. least and most bound the status of an
+// answer.
 func (Options[C, Own]) MissingKey(treatment, least, most int) (string, func(*Config[C, Own]) error) {
 	return "WithMissingKey", func(c *Config[C, Own]) error {
 		c.Missing = treatment

@@ -21,8 +21,8 @@ type Limit[C any] struct {
 	Cost    func(C) int64
 }
 
-// NewPolicies makes one policy with the name in s. It panics on mistakes of wiring; constructor is
-// for the message.
+// NewPolicies makes one policy with the name in s. It panics on a misconfiguration, with constructor
+// in the message.
 func NewPolicies[C any](a Adapter, s *Settings[C], l algo.Limiter, key func(C) (string, error), constructor string) *Policies[C] {
 	ps, err := MakePolicies(a, s, []Limit[C]{{s.Name, l, key, nil}}, "")
 	if err != nil {
@@ -32,7 +32,7 @@ func NewPolicies[C any](a Adapter, s *Settings[C], l algo.Limiter, key func(C) (
 }
 
 // MakePolicies makes the policies of one decision, each with its own name. A single limit
-// without a name is called standard, if that is a valid name; others by their description.
+// without a name gets the name standard, if that is valid; others are named by their description.
 func MakePolicies[C any](a Adapter, common *Settings[C], limits []Limit[C], standard string) (*Policies[C], error) {
 	if len(limits) == 0 {
 		return nil, errors.New("there are no policies")
@@ -58,7 +58,7 @@ func MakePolicies[C any](a Adapter, common *Settings[C], limits []Limit[C], stan
 	return newPolicies(a, common, all...), nil
 }
 
-// makePolicy makes a policy; of ("" or " of policy 2") is for the text of an error.
+// makePolicy makes a policy; of ("" or " of policy 2") is a part of errors.
 func makePolicy[C any](a Adapter, common *Settings[C], l Limit[C], of string) (*Policy[C], error) {
 	switch {
 	case IsNil(l.Limiter):
@@ -88,7 +88,7 @@ func makePolicy[C any](a Adapter, common *Settings[C], l Limit[C], of string) (*
 	return &Policy[C]{Adapter: a, Settings: common, Fields: newFields(l.Name, l.Limiter), Name: l.Name, Key: l.Key, Cost: l.Cost, keyless: noKeys(every)}, nil
 }
 
-// onTrial reports whether l admits what the limiters beneath it, which are in force, would deny.
+// onTrial reports whether l is on trial: it admits what a limiter beneath it would deny.
 func onTrial(l algo.Limiter) bool {
 	w, wraps := l.(algo.Wrapper)
 	_, chooses := l.(algo.Chooser)
@@ -96,8 +96,7 @@ func onTrial(l algo.Limiter) bool {
 		slices.ContainsFunc(w.Unwrap(), func(inner algo.Limiter) bool { return !algo.About(inner).Off })
 }
 
-// Plans chooses the limits of a call, as an adapter's type M, by the plan of the
-// call.
+// Plans chooses the limits of a call, of an adapter's type M, by the plan of the call.
 type Plans[C, M any] struct {
 	plan   func(C) (string, error)
 	limits atomic.Pointer[map[string]M]
@@ -106,15 +105,14 @@ type Plans[C, M any] struct {
 	keyless
 }
 
-// Init sets the function that finds the plan of a call. It panics if that is
-// nil.
+// Init sets the function that returns the plan of a call. It panics if plan is nil.
 func (p *Plans[C, M]) Init(a Adapter, s *Settings[C], plan func(C) (string, error)) {
 	a.Require(plan != nil, "NewPlans", "the function of the plan is nil")
 	p.plan, p.keyless, p.Unknown = plan, noKeys(0), newPolicies(a, s, &Policy[C]{Adapter: a, Settings: s, Name: "plans"})
 }
 
-// Choose returns the limits of a call's plan. A call without a plan, or with one
-// that is not listed, gets the limits of the plan "".
+// Choose returns the limits of a call's plan; for a call without a plan, or with an
+// unlisted one, the limits of the plan "".
 func (p *Plans[C, M]) Choose(call C) (m M, err error) {
 	name, err := p.plan(call)
 	limits := *p.limits.Load()

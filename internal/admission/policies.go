@@ -11,15 +11,15 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// Policies decide together on calls of type C: one policy, several, or those of a plan.
-// They do not change once they are made.
+// Policies decides on calls of type C by one policy, several, or those of a plan. It is
+// immutable.
 type Policies[C any] struct {
 	Adapter
 	*Settings[C]
 	All          []*Policy[C]
 	NeedsRelease bool // a lease may hold a slot, or its outcome decides the charge
 	chooses      bool // the limiter depends on the call
-	quick        bool // each limiter is asked for one unit, and nobody observes that
+	quick        bool // each limiter is asked for one unit, without an observer
 	limiters     []algo.Limiter
 	policies     []string // their names
 }
@@ -68,17 +68,17 @@ func (s *Settings[C]) Unlimited(ctx context.Context) context.Context {
 	return s.names.With(ctx)
 }
 
-// noteUnkept notes that the handlers of some calls find no lease. It writes once: calls share the word.
+// noteUnkept records that the handlers of some calls find no lease. It writes once, because calls share the word.
 func (s *Settings[C]) noteUnkept() {
 	if !s.LeaseInContext && !warning.Unkept.Load() {
 		warning.Unkept.Store(true)
 	}
 }
 
-// Try is all of Admit that most calls need: where all limiters let a call pass at once, it needs no
-// verdict, which takes as long to make as to decide. Otherwise, or where a verdict is needed all the
-// same, Admit goes on with reqs, which are in room, of the keys that were found, and with err, of the
-// next key function, or of the limiters if all have a key.
+// Try does what most calls need of Admit: if all limiters pass a call at once, it makes no verdict,
+// which takes as long as the decision. Otherwise, or if a verdict is needed, Admit continues with reqs,
+// made in room, of the keys that were found, and with err, of the next key function, or of the limiters
+// if all keys were found.
 func (ps *Policies[C]) Try(ctx context.Context, call C, lease *algo.Lease, room []algo.Request) (reqs []algo.Request, pass bool, err error) {
 	ps.noteUnkept()
 	if !ps.quick || ps.chooses {
@@ -103,7 +103,7 @@ func (ps *Policies[C]) Try(ctx context.Context, call C, lease *algo.Lease, room 
 	return reqs, err == nil && lease.Allowed && lease.Delay <= 0 && lease.Trial == algo.Admitted, err
 }
 
-// find is Key, and counts the calls that have one.
+// find returns the key of call, and counts the calls that have one.
 func (p *Policy[C]) find(call C) (key string, err error) {
 	if key, err = p.Key(call); err == nil {
 		p.share.Usual(keyed)
@@ -111,10 +111,10 @@ func (p *Policy[C]) find(call C) (key string, err error) {
 	return key, err
 }
 
-// Admit decides on a call, with what Try returned or nothing: all policies are charged or none. If v
-// passes, the call may start, and lease is acquired, or zero if nothing limits the call. Otherwise
-// nothing stays charged. A policy without a key under Skip, or that could not find its key with
-// FailOpen, is left out. v is zero.
+// Admit decides on a call, with the results of Try or none, and charges all policies or none. v must be
+// zero. If v passes, the call may start, and lease is acquired, or zero if nothing limits the call.
+// Otherwise nothing stays charged. Admit leaves out a policy without a key under Skip, or whose key
+// function fails with FailOpen.
 func (ps *Policies[C]) Admit(ctx context.Context, call C, lease *algo.Lease, v *Verdict[C], reqs []algo.Request, err error) {
 	switch {
 	case !ps.Keys(ctx, call, v, reqs, err):
@@ -125,8 +125,8 @@ func (ps *Policies[C]) Admit(ctx context.Context, call C, lease *algo.Lease, v *
 	}
 }
 
-// Keys is the part of Admit that a stream needs once: it finds the key of each policy, and
-// the limiter that is chosen for it. It is false if no limiter has to decide.
+// Keys does the part of Admit that a stream needs once: it finds the key of each policy and
+// chooses its limiter. It reports false if no limiter has to decide.
 func (ps *Policies[C]) Keys(ctx context.Context, call C, v *Verdict[C], reqs []algo.Request, failed error) bool {
 	ps.noteUnkept()
 	if n := len(ps.All); n > Few {
@@ -165,8 +165,8 @@ func (ps *Policies[C]) Keys(ctx context.Context, call C, v *Verdict[C], reqs []a
 	return true
 }
 
-// keyless treats a call whose key could not be found. Allowed: the key is shared; unless
-// v has a blame, the policy is left out otherwise.
+// keyless handles a call without a key: it returns the shared key and Allowed, leaves the
+// policy out, or sets v.Blame.
 func (ps *Policies[C]) keyless(ctx context.Context, p *Policy[C], v *Verdict[C], err error) (string, telemetry.Result) {
 	switch {
 	case !errors.Is(err, keyfunc.ErrNoKey):

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// Policy is one limit on calls of type C. It does not change once it is made, but for its count of
-// calls without a key.
+// Policy is one limit on calls of type C. It is immutable, except for its count of calls without a
+// key.
 type Policy[C any] struct {
 	Adapter
 	*Settings[C]
@@ -33,8 +33,8 @@ func defaultName(l algo.Limiter) string {
 	return d.String()
 }
 
-// IsNil also finds the nil pointer inside an interface, which would panic on
-// the first call only.
+// IsNil reports whether v is nil or holds a nil pointer, which would panic only on
+// the first call.
 func IsNil(v any) bool {
 	if v == nil {
 		return true

@@ -86,9 +86,9 @@ func (f *Fields) renderPolicy(d algo.Description) string {
 	return string(b)
 }
 
-// inSeconds is a quota for a window of whole seconds: the limit's own if its window is about as
-// long, or else its rate, so that 5 units that come back in 100 ms are 50 in 1 s. If neither is
-// within 10 % of the true rate, there is no window.
+// inSeconds returns a quota for a window of whole seconds: the limit's own if its window is about
+// that long, otherwise its rate, so that 5 units in 100 ms become 50 in 1 s. seconds is 0 if neither
+// is within 10 % of the true rate.
 func inSeconds(d algo.Description) (quota, seconds int64) {
 	const tolerance = .099
 	if d.Window <= 0 || d.Quota <= 0 || d.Unit == algo.ConcurrentRequests {
@@ -107,9 +107,9 @@ func inSeconds(d algo.Description) (quota, seconds int64) {
 	return d.Quota, 0
 }
 
-// AppendLimit appends the item of RateLimit: r is the remaining units, never more
-// than the q of the policy (one key may have a larger limit), t the seconds until more is available, rounded up. t is omitted when nothing is spent, for
-// limits in flight, and when the limiter does not know.
+// AppendLimit appends the item of RateLimit: r is the remaining units, at most the q of
+// the policy (one key may have a larger limit), t the seconds until more is available,
+// rounded up. It omits t if nothing is spent, for limits in flight, and if t is unknown.
 func (f *Fields) AppendLimit(b []byte, d *algo.Decision, p *PolicyItem) []byte {
 	return f.appendItem(b, min(d.Remaining, p.quota), p.Until(d))
 }
@@ -155,9 +155,9 @@ func renderLegacy(limit, remaining, reset int64) [3]string {
 	return [3]string{text[:i], text[i:j], text[j:]}
 }
 
-// Until is the t of a RateLimit item, 0 if it has none. A limiter that delays
-// may admit a denied request again before anything could start at once; more is
-// available then.
+// Until returns the t of a RateLimit item; 0 if it has none. A limiter that delays
+// may admit a denied request before anything could start at once: then more is
+// available.
 func (p *PolicyItem) Until(d *algo.Decision) int64 {
 	if p.unit == algo.ConcurrentRequests || d.Remaining >= p.quota {
 		return 0
@@ -172,17 +172,17 @@ func (p *PolicyItem) Until(d *algo.Decision) int64 {
 	return max(Seconds(after), 0)
 }
 
-// unbounded is the limit of an adaptive limiter that sees no reason for one. It
-// may still deny, for the run queue of the processor.
+// unbounded is the limit of an adaptive limiter that enforces none. It may still
+// deny because of the processor's run queue.
 const unbounded = math.MaxInt32
 
-// InForce reports whether d is about a limit that applied to the request, and that sees a
-// reason for one. Other limits must not be advertised, or well-behaved clients would back off.
+// InForce reports whether d is about a limit that applied to the request and is enforced. Other
+// limits must not be advertised, or well-behaved clients would back off.
 func (f *Fields) InForce(d *algo.Decision) bool {
 	return d.InForce() && (d.Limit != unbounded || !f.countsInFlight())
 }
 
-// countsInFlight is true as well for a limiter without a description.
+// countsInFlight reports whether the limit counts units in flight; true without a description.
 func (f *Fields) countsInFlight() bool { return f.about.About().NeedsRelease }
 
 // maxNumber is the largest integer of a structured field (RFC 9651 section

@@ -17,7 +17,7 @@ import (
 type Verdict[C any] struct {
 	Result telemetry.Result
 	Blame  Blame         // of a refusal
-	Wait   time.Duration // of a refusal: until the call may be tried again, spread; algo.Forever: it is in vain
+	Wait   time.Duration // of a refusal: until a retry, spread; algo.Forever if retrying cannot succeed
 	Err    error         // of Canceled, FailedOpen and FailedClosed; keyfunc.ErrNoKey without a key; context.DeadlineExceeded of an overload that no deadline allows
 
 	started time.Time     // when the limiters were asked; only with an observer
@@ -27,7 +27,7 @@ type Verdict[C any] struct {
 	more    []Part[C] // in place of room, for more policies
 }
 
-// Few is how many policies need no allocation: a Verdict is cleared for each call.
+// Few is how many policies need no allocation. It is small, because each call clears a Verdict.
 const Few = 4
 
 // Part is one policy's part in a verdict.
@@ -37,20 +37,20 @@ type Part[C any] struct {
 	Decision algo.Decision
 }
 
-// Denied reports whether the policy had no room. A policy that was not evaluated, after
-// another one had denied, has not.
+// Denied reports whether the policy had no room; false if it was not evaluated, after
+// another one had denied.
 func (p *Part[C]) Denied() bool { return !p.Decision.Allowed && !p.Unknown() }
 
 // Unknown reports whether the policy was not evaluated.
 func (p *Part[C]) Unknown() bool { return !p.Decision.Allowed && p.Decision.Reason == algo.Admitted }
 
-// Class is the class of the call's key.
+// Class returns the class of the call's key.
 func (p *Part[C]) Class() string { return keytext.ClassOf(p.Request.Key) }
 
-// Classes are all classes of keys.
+// Classes lists all classes of keys.
 var Classes = keytext.Classes
 
-// Parts are the policies that decided, in their order, or the one that could not.
+// Parts returns the policies that decided, in their order, or the one that could not.
 func (v *Verdict[C]) Parts() []Part[C] {
 	if v.more != nil {
 		return v.more
@@ -58,7 +58,7 @@ func (v *Verdict[C]) Parts() []Part[C] {
 	return v.room[:v.count]
 }
 
-// Decision is that of all policies together; zero if no limiter decided.
+// Decision returns the decision of all policies together; zero if no limiter decided.
 func (v *Verdict[C]) Decision() *algo.Decision {
 	if v.count == 1 {
 		return &v.Parts()[0].Decision
@@ -69,7 +69,7 @@ func (v *Verdict[C]) Decision() *algo.Decision {
 // Pass reports whether the call may start.
 func (v *Verdict[C]) Pass() bool { return v.Blame == nobody }
 
-// Gravest is the policy that denied for the gravest reason, the first of several.
+// Gravest returns the first policy that denied for the gravest reason.
 func (v *Verdict[C]) Gravest() *Part[C] {
 	parts := v.Parts()
 	worst := &parts[0]
@@ -101,15 +101,15 @@ func (v *Verdict[C]) Again() Verdict[C] {
 	return again
 }
 
-// only makes v the verdict of one policy, of which the call needs no other.
+// only makes v the verdict of p alone.
 func (v *Verdict[C]) only(p *Policy[C], key string) {
 	v.count, v.more, v.room[0] = 0, nil, Part[C]{}
 	v.add(p, p.Limiter, key)
 	v.room[0].Request.N = 0
 }
 
-// denied classifies a denial. A client that has left does not see it; a
-// deadline that has passed is no reason to hide it.
+// denied classifies a denial. It ignores a deadline that has passed, but not a
+// client that has left.
 func (v *Verdict[C]) denied(ctx context.Context) {
 	if err := ctx.Err(); err != nil && errors.Is(err, context.Canceled) {
 		v.Result, v.Err = telemetry.Canceled, err
@@ -128,7 +128,7 @@ func (v *Verdict[C]) refuse(b Blame) {
 	v.Wait = Jitter(v.exact(), v.Decision().ResetAfter, rand.Float64())
 }
 
-// exact is the wait, not spread.
+// exact returns the wait before it is spread.
 func (v *Verdict[C]) exact() time.Duration {
 	switch {
 	case v.Blame != Undecided:
@@ -151,8 +151,8 @@ const (
 	DoNotRetry = -1
 )
 
-// waitFor is the wait after the denial d. Without one from the limiter, clients
-// must not come back at once.
+// waitFor returns the wait after the denial d: without one from the limiter
+// defaultWait, so that clients do not return at once.
 func waitFor(d *algo.Decision) time.Duration {
 	switch {
 	case d.Reason == algo.Never:
@@ -163,7 +163,7 @@ func waitFor(d *algo.Decision) time.Duration {
 	return d.RetryAfter
 }
 
-// TimeLeft is the time until the deadline of ctx, algo.Forever without one.
+// TimeLeft returns the time until the deadline of ctx; algo.Forever without one.
 func TimeLeft(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		return time.Until(deadline)
@@ -171,16 +171,16 @@ func TimeLeft(ctx context.Context) time.Duration {
 	return algo.Forever
 }
 
-// Jitter spreads waits, so that a herd of clients with the same wait dissolves: by
-// up to 20 %, at most 5 s, or up to the reset at which the whole quota is back, at
-// most 1 s, whichever is more. Until then nothing of the quota is lost. It goes only
-// upward: a client that came back earlier would be denied again. random is in [0, 1).
+// Jitter lengthens wait, so that clients with the same wait return spread out: by up
+// to 20 %, at most 5 s, or up to the reset at which the whole quota is back, at most
+// 1 s, whichever is more. Until the reset nothing of the quota is lost. It never
+// shortens wait, because an earlier retry would be denied. random is in [0, 1).
 func Jitter(wait, reset time.Duration, random float64) time.Duration {
 	spread := max(min(wait/5, maxJitter), min(reset-wait, maxRefill))
 	return wait + time.Duration(random*float64(min(spread, algo.Forever-wait)))
 }
 
-// Milliseconds and Seconds round up: no client may come back too early.
+// Milliseconds rounds up, as Seconds does, so that no client returns too early.
 func Milliseconds(d time.Duration) int64 { return in(time.Millisecond, d) }
 
 // Seconds rounds up.
@@ -194,7 +194,7 @@ func in(unit, d time.Duration) int64 {
 	return n
 }
 
-// Milliseconds is the wait in milliseconds, 0 if waiting is in vain.
+// Milliseconds returns the wait in milliseconds; 0 if retrying cannot succeed.
 func (v *Verdict[C]) Milliseconds() int64 {
 	if v.Wait == algo.Forever {
 		return 0
@@ -202,11 +202,11 @@ func (v *Verdict[C]) Milliseconds() int64 {
 	return Milliseconds(v.Wait)
 }
 
-// Seconds are the Milliseconds in seconds, rounded up.
+// Seconds returns the Milliseconds in seconds, rounded up.
 func (v *Verdict[C]) Seconds() int64 { return (v.Milliseconds() + 999) / 1000 }
 
-// Pushback is the value of grpc-retry-pushback-ms (gRFC A6) for a caller that has that time
-// left: the milliseconds, or -1 if its deadline comes first.
+// Pushback returns grpc-retry-pushback-ms (gRFC A6) for a caller whose deadline is in left:
+// the milliseconds, or -1 if the deadline comes first.
 func (v *Verdict[C]) Pushback(left time.Duration) int32 {
 	for _, wait := range [...]time.Duration{v.Wait, v.exact()} { // without jitter it may fit
 		if ms := Milliseconds(wait); wait != algo.Forever && ms < int64(left/time.Millisecond) {

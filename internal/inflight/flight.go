@@ -21,19 +21,19 @@ type Flight struct {
 	returned bool
 }
 
-// Begin begins a flight, before the request is admitted. End ends it. The charge is given back
-// if refundIf is true for the status; nil: never.
+// Begin begins a flight before the request is admitted; End ends it. End refunds the charge
+// if refundIf is true for the status; a nil refundIf never is.
 func Begin(r *http.Request, refundIf func(status int) bool) Flight {
 	f := Flight{lease: new(lease), r: r, refundIf: refundIf}
 	f.lease.users.Store(1)
 	return f
 }
 
-// Lease is the lease of the request, to be acquired.
+// Lease returns the lease of the request, to be acquired.
 func (f *Flight) Lease() *algo.Lease { return &f.lease.Lease }
 
-// Watch returns the writer for the handler of a request that is admitted, which sees the status
-// and how long the client takes.
+// Watch returns the writer for the handler of an admitted request, which records the status and
+// the waits for the client.
 func (f *Flight) Watch(w http.ResponseWriter) http.ResponseWriter {
 	if f.r.Method == http.MethodConnect && f.r.ProtoMajor > 2 {
 		f.lease.streams() // it lasts as long as the client likes
@@ -44,8 +44,8 @@ func (f *Flight) Watch(w http.ResponseWriter) http.ResponseWriter {
 	return outer
 }
 
-// Request returns the request for the handler: with that context, and a body that is watched if
-// the writer is.
+// Request returns the request for the handler, with ctx and, if the writer is watched, a watched
+// body.
 func (f *Flight) Request(ctx context.Context) *http.Request {
 	watched := f.w != nil && f.r.Body != nil && f.r.Body != http.NoBody && f.r.ContentLength != 0
 	if !watched && ctx == f.r.Context() {
@@ -60,10 +60,10 @@ func (f *Flight) Request(ctx context.Context) *http.Request {
 	return f.inner
 }
 
-// Returned notes that the handler has come to its end.
+// Returned records that the handler returned normally.
 func (f *Flight) Returned() { f.returned = true }
 
-// End ends the flight. The outcome is found under a defer of its own, because refundIf may
+// End ends the flight. It finds the outcome under a defer of its own, because refundIf may
 // panic.
 func (f *Flight) End() {
 	if f.inner != nil {
@@ -76,8 +76,8 @@ func (f *Flight) End() {
 	}
 }
 
-// Refused marks the writers of limits further out, as far as the writers between them
-// have Unwrap: the work was not begun.
+// Refused marks the request as refused before its work in the writers of outer limits, as far
+// as the writers between them have Unwrap.
 func Refused(w http.ResponseWriter) {
 	for {
 		if outer, ok := w.(interface{ refused() }); ok {
@@ -91,8 +91,8 @@ func Refused(w http.ResponseWriter) {
 	}
 }
 
-// Copy is r with another context. The copy has the trailers that net/http adds to r, also
-// those that the head of the request does not announce.
+// Copy returns r with another context. The copy gets the trailers that net/http adds to r,
+// including those that the head of the request does not announce.
 func Copy(ctx context.Context, r *http.Request) *http.Request {
 	if r.Trailer == nil && r.ContentLength < 0 {
 		r.Trailer = http.Header{}

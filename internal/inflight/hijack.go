@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// slot is the slot of a hijacked connection. How long the connection lives says
-// nothing about how long a request takes, so its outcome is untimed.
+// slot is the slot of a hijacked connection. Its outcome is untimed, because the
+// life of the connection does not reflect how long a request takes.
 type slot struct {
 	lease *lease
 	once  sync.Once
@@ -25,9 +25,9 @@ func (s *slot) free() {
 }
 
 // follow makes the lease end with conn. The connection keeps its methods if its
-// type is one of net/http's, and CloseWrite in any case. A connection that is dropped without Close frees
-// its slot when it, and the buffers that came with it, are collected as garbage:
-// a handler may use the buffers alone.
+// type is one of net/http's, and always CloseWrite. A connection that is dropped
+// without Close frees its slot when it and its buffers, which a handler may use
+// alone, are collected as garbage.
 func (l *lease) follow(conn net.Conn, buf *bufio.ReadWriter) net.Conn {
 	l.users.Add(1)
 	l.hijacked.Store(true)
@@ -42,7 +42,7 @@ func (l *lease) follow(conn net.Conn, buf *bufio.ReadWriter) net.Conn {
 	switch c := conn.(type) {
 	case *net.TCPConn:
 		return collected(&tcpConn{c, c, s}, s)
-	case *tcpConn: // of a limit further out
+	case *tcpConn: // of an outer limit
 		return collected(&tcpConn{c.TCPConn, c, s}, s)
 	case *net.UnixConn:
 		return collected(&unixConn{c, c, s}, s)
@@ -62,7 +62,7 @@ func (l *lease) follow(conn net.Conn, buf *bufio.ReadWriter) net.Conn {
 // halfCloser is a connection that is closed in one direction, as proxies do.
 type halfCloser interface{ CloseWrite() error }
 
-// lose ends one reference to the connection.
+// lose drops one reference; the last one frees the slot.
 func (s *slot) lose() {
 	if s.refs.Add(-1) == 0 {
 		s.free()

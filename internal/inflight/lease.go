@@ -8,9 +8,8 @@ import (
 )
 
 // lease is the lease of a request, which outlives the handler if the connection is
-// hijacked. It is released once the handler has ended and the connection is
-// closed, by the later of the two, so that neither can release it while the
-// other still uses it.
+// hijacked. The later of the end of the handler and the close of the connection
+// releases it, so that neither can do so while the other still uses it.
 //
 // It reports when the request waits for its client, so that adaptive limits do
 // not count it meanwhile. Reads and writes may overlap, and a read may outlast

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// OfStatus is what a status of HTTP says about the work.
+// OfStatus returns the outcome for an HTTP status.
 func OfStatus(status int) algo.Outcome {
 	switch {
 	case status == http.StatusNotImplemented: // as UNIMPLEMENTED
@@ -18,12 +18,12 @@ func OfStatus(status int) algo.Outcome {
 	case status >= http.StatusInternalServerError:
 		return algo.Failed
 	case status >= http.StatusBadRequest:
-		return algo.Failed | algo.Untimed // the request was at fault, and answering it is quick
+		return algo.Failed | algo.Untimed // the client's error, which is quick to answer
 	}
 	return algo.Succeeded
 }
 
-// OfCode is what a code of gRPC says about the work.
+// OfCode returns the outcome for a gRPC code.
 func OfCode(code uint32) algo.Outcome {
 	switch code {
 	case 0:
@@ -31,12 +31,12 @@ func OfCode(code uint32) algo.Outcome {
 	case 2, 4, 13, 14, 15: // UNKNOWN, DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE, DATA_LOSS
 		return algo.Failed
 	}
-	return algo.Failed | algo.Untimed // the request was at fault, or its own quota is spent
+	return algo.Failed | algo.Untimed // the client's error, or its quota is spent
 }
 
-// outcome is the outcome for the limiter: the result by the status, and timed only if
-// neither the client nor a stream determined the duration of the request. A client that has gone
-// gets no refund for an end that it can bring about by leaving.
+// outcome returns the outcome for the limiter: the result by the status, untimed if the client
+// or a stream determined the duration of the request. A client that has gone gets no refund for
+// an outcome that it can cause by leaving.
 func (f *Flight) outcome() algo.Outcome {
 	gone := errors.Is(f.r.Context().Err(), context.Canceled) || f.w != nil && f.w.clientGone()
 	outcome, gaveUp := f.result(gone)
@@ -58,7 +58,8 @@ func (f *Flight) outcome() algo.Outcome {
 	return outcome
 }
 
-// result is what the answer says about the work, and whether that the client gave up.
+// result returns the outcome by the answer; gaveUp reports an answer that says that the client
+// gave up.
 func (f *Flight) result(gone bool) (o algo.Outcome, gaveUp bool) {
 	status := f.status()
 	o = OfStatus(status)
@@ -78,8 +79,8 @@ func (f *Flight) result(gone bool) (o algo.Outcome, gaveUp bool) {
 
 const canceled = 1 // CANCELED of gRPC
 
-// status is the status that the client sees, or would have seen: 500 if the
-// handler did not come to an end before it wrote one.
+// status returns the status for the client: 500 if the handler did not return and
+// has not written one.
 func (f *Flight) status() int {
 	switch {
 	case f.w != nil && f.w.status != 0:
@@ -98,7 +99,7 @@ func (w *writer) streamed() bool {
 	return w.paced()
 }
 
-// codeIn is the code of a response of gRPC with the status 200. Over
+// codeIn returns the gRPC code of a response with the status 200. Over
 // net/http (grpc-go's ServeHTTP, a proxy) gRPC has its status in a trailer.
 func codeIn(h http.Header) uint32 {
 	code := h.Get("Grpc-Status")

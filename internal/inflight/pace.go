@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// This file has all that a request waits for its client: reads of the body, writes of the
-// response, and what the lease and the outcome make of them. While it waits it holds no slot of
-// an adaptive limit (AwaitClient in adaptive/inflight.go), and its duration teaches nothing.
+// This file measures how long a request waits for its client: in reads of the body and writes
+// of the response. While it waits it holds no slot of an adaptive limit (AwaitClient in
+// adaptive/inflight.go), and its duration does not count.
 
-// pace is how a request went on, as far as its client or a stream decided that.
+// pace records the waits of a request for its client or a stream.
 type pace struct {
 	began   time.Duration // when the handler was called
 	flushed atomic.Int64  // when the response was flushed first; 0: never
@@ -23,7 +23,7 @@ type pace struct {
 
 var epoch = time.Now()
 
-// now is a monotonic instant.
+// now returns the time since epoch, on the monotonic clock.
 func now() time.Duration { return time.Since(epoch) }
 
 // clientGone reports whether the connection failed. When a connection of HTTP/2
@@ -87,8 +87,8 @@ func (b *pacedBody) Close() error {
 // within it does not wait for the client.
 const serverBuffer = 2048
 
-// await begins to write n bytes of the response, and goOn ends that. The clock is read only for a write that
-// fills the buffer: others do not wait.
+// await begins a write of n bytes of the response, and goOn ends it. It reads the clock only for a write that
+// fills the buffer, because others do not wait.
 func (w *writer) await(n int) (from time.Duration) {
 	if w.buffered += n; w.buffered > serverBuffer {
 		w.large, w.buffered = true, (w.buffered-1)%serverBuffer+1
@@ -126,7 +126,7 @@ func (l *lease) goOn() {
 	}
 }
 
-// streams notes that the rest of the request lasts as long as the client likes.
+// streams marks the rest of the request as a wait for the client, which decides how long it lasts.
 func (l *lease) streams() {
 	l.mu.Lock()
 	first := !l.streamed
@@ -137,8 +137,8 @@ func (l *lease) streams() {
 	}
 }
 
-// source is r for a copy to the client, in which only reading from r is work. A
-// file stays a file, which the system sends by itself.
+// source wraps r for a copy to the client, in which only reading from r is work. It
+// returns a file unwrapped, so that the system sends it.
 func (w *writer) source(r io.Reader) io.Reader {
 	inner := r
 	if limited, ok := r.(*io.LimitedReader); ok {

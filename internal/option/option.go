@@ -39,7 +39,7 @@ func Sets[T any](write func(*T)) func(*T) error {
 	}
 }
 
-// NotNil is the error of an option whose argument is nil.
+// NotNil returns an error unless ok, for an option whose argument must not be nil.
 func NotNil(ok bool) error {
 	if !ok {
 		return errors.New("is nil")

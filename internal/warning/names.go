@@ -30,12 +30,12 @@ var (
 	}}
 )
 
-// Unkept is true once a call has met a limit that keeps no lease for its handler. Only then is a
-// context without a lease a mistake: a handler in a test of its own has none either.
+// Unkept is set once a call has passed a limit that keeps no lease for its handler. Only then is a
+// context without a lease a mistake, because a handler in a test of its own has none either.
 var Unkept atomic.Bool
 
-// Names are the names of the policies of a middleware: of all plans, also of those that have
-// been replaced. A request may lack some of them, because of its plan, a missing key or a skip.
+// Names holds the names of the policies of a middleware, of all plans, including replaced ones.
+// A request may lack some of them, because of its plan, a missing key or a skip.
 type Names struct {
 	mu    sync.Mutex
 	known map[string]bool
@@ -82,7 +82,7 @@ func (l *lacking) Value(key any) any {
 // With returns the context of a request that lacks some of the names by intention.
 func (n *Names) With(ctx context.Context) context.Context { return &lacking{ctx, n} }
 
-// Lacks reports whether the request of ctx lacks a name by intention, and whether it lacks any.
+// Lacks reports whether the request of ctx lacks name by intention, and whether it lacks any.
 func Lacks(ctx context.Context, name string) (lacks, around bool) {
 	l, around := ctx.Value(lackingKey{}).(*lacking)
 	for ; l != nil && !lacks; l, _ = l.Context.Value(lackingKey{}).(*lacking) {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Line is the line of one problem: what is wrong, and what to do. The code stays
+// Line is the log line of one problem: what is wrong, and what to do. Its code is
 // the same in all versions.
 type Line struct {
 	Code, Message, Do string
 	Every             time.Duration // as often as that while the problem goes on; 0: once
 }
 
-// Print writes the line, with the names and values of attrs in turns: to what [To] names,
+// Print writes the line, with attrs as alternating names and values, to the function of [To],
 // otherwise with package log, because package log/slog would make every program larger.
 func (l *Line) Print(attrs ...string) {
 	for i, s := range attrs {
@@ -36,10 +36,10 @@ func (l *Line) Print(attrs ...string) {
 	log.Print(text.String())
 }
 
-// Longest is the most bytes of a text in a line that may come from a client or a server.
+// Longest bounds the bytes of a text in a line that may come from a client or a server.
 const Longest = 256
 
-// Clip cuts a text of more than most bytes.
+// Clip cuts s to most bytes.
 func Clip(s string, most int) string {
 	if len(s) > most {
 		s = s[:most] + "..."
@@ -57,10 +57,10 @@ func quoted(s string) string {
 
 var to atomic.Pointer[func(l *Line, attrs []string)]
 
-// To gives write all lines from now on; nil: package log.
+// To sends all later lines to write; nil: to package log.
 func To(write *func(l *Line, attrs []string)) { to.Store(write) }
 
-// Once is a problem that is logged as often as its line says.
+// Once is a problem that is logged once, or every Line.Every.
 type Once struct {
 	Line
 	Pause
@@ -79,7 +79,7 @@ func (w *Once) Log(attrs ...string) {
 // Pause is the time until a problem that goes on is logged again.
 type Pause struct{ end atomic.Int64 } // nanoseconds since 1970; 0: there is none
 
-// Over reports whether there is no pause, and begins one of length d if so; 0: without end.
+// Over reports whether there is no pause, and then begins one of length d; 0: without end.
 func (p *Pause) Over(d time.Duration) bool {
 	end := p.end.Load()
 	if end != 0 && d == 0 {
@@ -93,17 +93,17 @@ func (p *Pause) Over(d time.Duration) bool {
 // Reset ends the pause.
 func (p *Pause) Reset() { p.end.Store(0) }
 
-// Share finds out whether requests of a kind that should be rare are many.
+// Share detects whether requests of a kind that should be rare are many.
 type Share struct{ odd atomic.Int64 }
 
-// Many is how many requests show a mistake of the service: clients may cause single ones.
+// Many is how many requests indicate a mistake of the service, because clients may cause single ones.
 const Many = 100
 
-// Odd counts a request of the kind, and reports whether these are many, beyond what the others make
-// up for: then it begins anew.
+// Odd counts a request of the kind, and reports whether at least many are not offset by Usual. Then
+// it starts again at 0.
 func (s *Share) Odd(many int64) bool { return s.odd.Add(1) >= many && s.odd.Swap(0) >= many }
 
-// Usual counts another request, which makes up for n of the kind.
+// Usual counts another request, which offsets n of the kind.
 func (s *Share) Usual(n int64) {
 	if odd := s.odd.Load(); odd > 0 {
 		s.odd.CompareAndSwap(odd, max(odd-n, 0)) // lost to another request, it counts for nothing

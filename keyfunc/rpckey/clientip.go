@@ -13,9 +13,9 @@ import (
 
 var errNoPeer = noKey("the connection has no address")
 
-// PeerIP is the address of the connecting peer of a call; metadata is ignored.
-// It is right for a server that clients reach directly; behind a proxy, use
-// [ClientIP]. Keys and errors are the same as of [keyfunc.ClientIP].
+// PeerIP keys calls by the address of the connecting peer, and ignores metadata.
+// Use it for a server that clients reach directly; behind a proxy, use
+// [ClientIP]. Keys and errors are those of [keyfunc.ClientIP].
 func PeerIP() keyfunc.RPC {
 	rules, err := clientip.New(clientip.Config{})
 	if err != nil {
@@ -30,10 +30,9 @@ func PeerIP() keyfunc.RPC {
 	}
 }
 
-// ClientIP is [keyfunc.ClientIP] for gRPC: the address of the client, read
-// from the connection and, when the connecting peer is one of the trusted
-// proxies, from the metadata key x-forwarded-for. It panics as
-// [keyfunc.ClientIP] does. For another header, counted hops or Unix sockets
+// ClientIP is [keyfunc.ClientIP] for gRPC: it keys calls by the address of the
+// client, of the connection or, if its peer is one of the trusted proxies, from
+// the metadata key x-forwarded-for. It panics as [keyfunc.ClientIP] does. For another header, counted hops or Unix sockets
 // use [FromConfig].
 func ClientIP(trusted ...netip.Prefix) keyfunc.RPC {
 	key, err := FromConfig(keyfunc.IPConfig{Trusted: trusted})
@@ -60,8 +59,8 @@ func FromConfig(c keyfunc.IPConfig) (keyfunc.RPC, error) {
 	}, nil
 }
 
-// Within is [keyfunc.IPConfig.Within] for gRPC: it makes a function for grpcmw.WithSkip, which exempts
-// the clients of some networks.
+// Within is [keyfunc.IPConfig.Within] for gRPC: it makes a function for grpcmw.WithSkip that exempts
+// the clients of networks.
 func Within(c keyfunc.IPConfig, networks ...netip.Prefix) (func(ctx context.Context, fullMethod string) bool, error) {
 	within, err := clientip.Within(clientip.Config(c), networks)
 	if err != nil {
@@ -73,11 +72,11 @@ func Within(c keyfunc.IPConfig, networks ...netip.Prefix) (func(ctx context.Cont
 	}, nil
 }
 
-// callPeer is the other end of the connection of a call.
+// callPeer returns the other end of the connection of a call.
 //
-// The address of the listener decides whether that is a Unix socket: grpc-go's
-// ServeHTTP has the address of the peer as a text, and a client may bind its own
-// end to a file named like an address, "10.0.0.1:80".
+// It recognizes a Unix socket by the address of the listener: grpc-go's ServeHTTP
+// has the address of the peer as text, and a client may bind its own end to a file
+// named like an address, "10.0.0.1:80".
 func callPeer(ctx context.Context) (clientip.Address, bool) {
 	p, ok := peer.FromContext(ctx)
 	if !ok || p == nil {

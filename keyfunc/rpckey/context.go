@@ -9,8 +9,8 @@ import (
 
 var errNoIdentity = noKey("no identity in the context")
 
-// Context is [keyfunc.Context] for gRPC: the identity that authentication has
-// put into the context of the call. It panics if get is nil.
+// Context is [keyfunc.Context] for gRPC: it keys calls by the identity that
+// authentication has put into their context. It panics if get is nil.
 func Context(get func(context.Context) (string, bool)) keyfunc.RPC {
 	require(get != nil, "Context", "the function is nil")
 	return func(ctx context.Context, _ string) (string, error) {

@@ -1,7 +1,7 @@
 // Package rpckey has the key functions for gRPC: each constructor makes a
 // [keyfunc.RPC], which package grpcmw calls with the context and the full
-// method of a call. Forms of keys, trust in proxies and errors are the same as in
-// package keyfunc, and a client has the same key over both transports.
+// method of a call. Keys, trust in proxies and errors are those of package
+// keyfunc, and a client has the same key over both transports.
 //
 //	deployment                                key function
 //	clients connect to this server directly   PeerIP()
@@ -27,8 +27,8 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// noKey makes an error that wraps keyfunc.ErrNoKey. It is called when a key
-// function is built and never on a call.
+// noKey makes an error that wraps keyfunc.ErrNoKey. Call it when a key function
+// is built, never on a call.
 func noKey(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{keyfunc.ErrNoKey}, args...)...)
 }

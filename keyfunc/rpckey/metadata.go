@@ -10,9 +10,9 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// Metadata is [keyfunc.Header] for gRPC: the value of a metadata key of the
-// call. The case of name does not matter. Binary values (names that end in
-// -bin) are hashed unless they are printable.
+// Metadata is [keyfunc.Header] for gRPC: it keys calls by the value of the metadata
+// key name, in any case. Binary values (names that end in -bin) are hashed unless
+// they are printable.
 //
 // It panics if name is empty or has a character other than letters, digits,
 // hyphen, underscore and dot.

@@ -7,17 +7,17 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// maxMethod is the longest method, in bytes, that is a key.
+// maxMethod bounds the bytes of a method that is a key.
 const maxMethod = 512
 
 var errNoMethod = noKey("the method is not of the form /service/method")
 
-// FullMethod is the method of the call: "/package.Service/Method". Anything
-// not of that form, longer than 512 bytes, or with characters other than
-// printable ASCII, is [keyfunc.ErrNoKey].
+// FullMethod keys calls by their method: "/package.Service/Method". Anything not
+// of that form, longer than 512 bytes, or with characters other than printable
+// ASCII, is [keyfunc.ErrNoKey].
 //
-// A server with grpc.UnknownServiceHandler, and a tap handle, also see methods
-// that are not registered, whose names are chosen by clients.
+// A server with grpc.UnknownServiceHandler, and a tap handle, also see
+// unregistered methods, whose names clients choose.
 func FullMethod() keyfunc.RPC {
 	return func(_ context.Context, fullMethod string) (string, error) {
 		if serviceOf(fullMethod) == "" {
@@ -27,8 +27,8 @@ func FullMethod() keyfunc.RPC {
 	}
 }
 
-// Service is the service of the call: "package.Service". A user of that name has the same key: in a
-// limiter for both, use Join(Service()). Errors are the same as of [FullMethod].
+// Service keys calls by their service: "package.Service". A user of that name has the same key: in a
+// limiter for both, use Join(Service()). Its errors are those of [FullMethod].
 func Service() keyfunc.RPC {
 	return func(_ context.Context, fullMethod string) (string, error) {
 		if s := serviceOf(fullMethod); s != "" {
@@ -38,7 +38,7 @@ func Service() keyfunc.RPC {
 	}
 }
 
-// serviceOf is the text between the first and the last slash, or "" if it or
+// serviceOf returns the text between the first and the last slash, or "" if it or
 // the method is missing or malformed.
 func serviceOf(fullMethod string) string {
 	if len(fullMethod) > maxMethod || !strings.HasPrefix(fullMethod, "/") {

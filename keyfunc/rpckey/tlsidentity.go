@@ -12,8 +12,8 @@ import (
 
 var errNoCertificate = noKey("no verified client certificate with a usable name")
 
-// TLSIdentity is [keyfunc.ClientCert] for gRPC: the identity in the verified
-// client certificate of the connection. Keys and errors are the same.
+// TLSIdentity is [keyfunc.ClientCert] for gRPC: it keys calls by the identity in the
+// verified client certificate of the connection. Keys and errors are the same.
 func TLSIdentity() keyfunc.RPC {
 	return func(ctx context.Context, _ string) (string, error) {
 		if p, ok := peer.FromContext(ctx); ok && p != nil {

@@ -4,5 +4,5 @@ package remote
 
 import "net"
 
-// alive cannot look at an idle connection here.
+// alive returns true: it cannot check an idle connection here.
 func alive(net.Conn) bool { return true }

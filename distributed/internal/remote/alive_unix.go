@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// alive reports whether an idle connection is open, and nothing has come on it.
+// alive reports whether an idle connection is open and has no unread bytes.
 func alive(c net.Conn) (open bool) {
 	if t, ok := c.(interface{ NetConn() net.Conn }); ok { // TLS
 		c = t.NetConn()

@@ -16,7 +16,7 @@ import (
 // aloneConn is a connection on which callers send their own commands, one at a time.
 type aloneConn struct {
 	net.Conn
-	out, in []byte // in: what has come of the reply
+	out, in []byte // in: the reply as far as it has been read
 	reply   []int64
 	opened  time.Time
 	sent    time.Time
@@ -26,7 +26,7 @@ type aloneConn struct {
 	reqs [1]*Request
 
 	mu   sync.Mutex
-	turn int // counts commands: a context that ends late interrupts none but its own
+	turn int // counts commands, so that a context that ends late interrupts only its own
 }
 
 func newAloneConn(c net.Conn) *aloneConn {
@@ -36,14 +36,14 @@ func newAloneConn(c net.Conn) *aloneConn {
 	return o
 }
 
-// usable reports whether the connection is open, and younger than the client lets one be.
+// usable reports whether the connection is open and within the client's limits of age and idleness.
 func (o *aloneConn) usable(longest, idle time.Duration) bool {
 	unused := time.Since(o.sent)
 	return (longest <= 0 || time.Since(o.opened) < longest) && (idle <= 0 || unused < idle) &&
 		(unused < trusted || alive(o.Conn))
 }
 
-// interruptedBy ends read when ctx ends, until the function that it returns is called.
+// interruptedBy makes read fail when ctx ends, until stop is called.
 func (o *aloneConn) interruptedBy(ctx context.Context) (stop func()) {
 	if ctx.Done() == nil {
 		return func() {}
@@ -86,7 +86,7 @@ func (o *aloneConn) read() error {
 	}
 }
 
-// parse reads a reply. Not done: more has to come.
+// parse parses in as a reply into o.reply. done is false if the reply is incomplete.
 func (o *aloneConn) parse(in []byte) (rest []byte, done bool, err error) {
 	kind, n, rest, ok := line(in)
 	switch {
@@ -110,7 +110,7 @@ func (o *aloneConn) parse(in []byte) (rest []byte, done bool, err error) {
 	return rest, true, nil
 }
 
-// line reads the first line: its kind and its number, if it has one.
+// line parses the first line of in: its kind, and its number n, -1 if it has none.
 func line(in []byte) (kind byte, n int64, rest []byte, ok bool) {
 	end := bytes.IndexByte(in, '\n')
 	if end < 2 {
@@ -144,15 +144,15 @@ func appendWord[W string | []byte](b []byte, w W) []byte {
 	return append(append(b, w...), "\r\n"...)
 }
 
-// hooked reports whether a client has hooks, which see its dials and its commands. go-redis does not
-// say so; a version that keeps them otherwise counts as one with hooks.
+// hooked reports whether c has hooks, which must see its dials and commands. go-redis does not
+// export them; if a version stores them elsewhere, hooked reports true.
 func hooked(c *redis.Client) bool {
 	hooks := reflect.ValueOf(c).Elem().FieldByName("slice") // of the embedded hooksMixin
 	return !hooks.IsValid() || hooks.Kind() != reflect.Slice || hooks.Len() > 0
 }
 
-// ownConns returns connections that go-redis opens as those of the client: none where its hooks, its
-// Limiter or a provider of credentials see what is sent, or where it bounds its connections.
+// ownConns returns the settings for connections beside the client's pool: none if its hooks, its
+// Limiter or a provider of credentials must see the commands, or if it bounds its connections.
 func (g goRedis) ownConns() (own aloneConns) {
 	c, is := g.client.(*redis.Client)
 	if !is || hooked(c) {
@@ -167,7 +167,7 @@ func (g goRedis) ownConns() (own aloneConns) {
 	return own
 }
 
-// open opens a connection as a client with these options does. A client of its own greets the server.
+// open opens a connection as a client with options o does: a temporary client does the handshake.
 func open(ctx context.Context, o redis.Options) (net.Conn, error) {
 	conn, err := o.Dialer(ctx, o.Network, o.Addr)
 	if err != nil {
@@ -187,7 +187,7 @@ func open(ctx context.Context, o redis.Options) (net.Conn, error) {
 	return conn, nil
 }
 
-// lent is a connection that its borrower does not close.
+// lent keeps the temporary client from closing the connection.
 type lent struct{ net.Conn }
 
 func (lent) Close() error { return nil }

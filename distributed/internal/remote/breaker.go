@@ -9,20 +9,19 @@ import (
 )
 
 // breaker spares callers the wait for a node that does not reply. While it is
-// open, decisions are local and immediate, and a single probe at a time checks
-// whether the node is back. Then a growing part of the calls goes there, so that
-// the instances do not all return in the same instant.
+// open, decisions are local and immediate, and one probe at a time checks the
+// node. After a success a growing part of the calls goes to the node, so that
+// the instances do not all return at once.
 //
 // The probe is a script that writes: PING succeeds on a read-only replica
 // and on a server that is out of memory.
 //
 // The pause between probes is random, between 1 and 1.5 probe intervals, so that
-// many instances spread. It does not grow: one call for each interval and
-// instance is little, and the node's return must be noticed within two
-// intervals.
+// many instances spread. It does not grow: one call per interval and instance is
+// little, and the breaker must notice the node's return within two intervals.
 type breaker struct {
 	client *Client
-	queue  *Node
+	node   *Node
 	level  atomic.Uint32 // percentage of the calls that go to Redis
 
 	mu      sync.Mutex
@@ -39,8 +38,8 @@ const (
 	maxProbes    = 4     // unanswered, each on its own connection
 )
 
-// ramp is the percentage of the calls that go to Redis after a successful probe,
-// each stage for a twentieth of the probe interval.
+// ramp lists the percentages of the calls that go to Redis after a successful probe,
+// each for a twentieth of the probe interval.
 var ramp = []uint32{1, 10, 50}
 
 func (b *breaker) allow() bool {
@@ -54,16 +53,16 @@ func (b *breaker) succeeded() {
 	b.history <<= 1
 }
 
-// failed counts a failed batch; key is one of its keys.
+// failed counts and reports a failed batch; key is one of its keys.
 func (b *breaker) failed(key string, f Failure, err error) {
 	b.client.host.Failed(f, err)
 	if b.recordFailure(key) {
 		b.client.router.reload(key)
-		b.client.host.Changed(b.queue.addr, 0, err)
+		b.client.host.Changed(b.node.addr, 0, err)
 	}
 }
 
-// recordFailure reports whether the failure has opened the breaker.
+// recordFailure counts a failure and reports whether it has opened the breaker.
 func (b *breaker) recordFailure(key string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,7 +77,7 @@ func (b *breaker) recordFailure(key string) bool {
 	b.key = key
 	b.level.Store(0)
 	if !b.probing {
-		b.probing = b.queue.start(b.recover)
+		b.probing = b.node.start(b.recover)
 	}
 	return true
 }
@@ -90,15 +89,15 @@ func (b *breaker) recover() {
 		if !b.client.Sleep(interval + rand.N(interval/2+1)) {
 			return
 		}
-		if b.queue.isClosed() || b.reach() && b.probe() && b.rampUp() {
+		if b.node.isClosed() || b.reach() && b.probe() && b.rampUp() {
 			return
 		}
-		b.queue.reportDistance()
+		b.node.reportDistance()
 		b.client.router.reload(b.failedKey())
 	}
 }
 
-// reach reports whether the node takes connections, and renews idle ones.
+// reach reports whether the node accepts connections, and renews idle ones.
 func (b *breaker) reach() bool {
 	g, is := b.client.transport.(goRedis)
 	if !is {
@@ -112,15 +111,15 @@ func (b *breaker) reach() bool {
 	return true
 }
 
-// rampUp returns the calls to Redis stage by stage; false if one of them failed.
+// rampUp returns the calls to Redis stage by stage. It reports false if the breaker opened again.
 func (b *breaker) rampUp() bool {
 	b.mu.Lock()
 	b.history = 0
 	b.level.Store(ramp[0])
 	b.mu.Unlock()
 	b.client.router.keys.CompareAndSwap(together, unknown)
-	b.queue.flush()
-	b.client.host.Changed(b.queue.addr, int(ramp[0]), nil)
+	b.node.flush()
+	b.client.host.Changed(b.node.addr, int(ramp[0]), nil)
 	for _, level := range []uint32{ramp[1], ramp[2], FullLevel} {
 		if !b.client.Sleep(b.client.ProbeInterval / 20) {
 			return true // the store is closing
@@ -129,11 +128,11 @@ func (b *breaker) rampUp() bool {
 			return false
 		}
 	}
-	b.client.host.Changed(b.queue.addr, FullLevel, nil)
+	b.client.host.Changed(b.node.addr, FullLevel, nil)
 	return true
 }
 
-// setLevel raises the level, unless the breaker has opened again.
+// setLevel raises the level; false if the breaker has opened again.
 func (b *breaker) setLevel(level uint32) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -147,8 +146,7 @@ func (b *breaker) setLevel(level uint32) bool {
 
 func (b *breaker) failedKey() string { b.mu.Lock(); defer b.mu.Unlock(); return b.key }
 
-// probe runs a script that writes a key in the slot of the failed one. It waits
-// as long as a caller does.
+// probe writes a key in the slot of the failed one, and waits as long as a caller does.
 func (b *breaker) probe() bool {
 	if b.probes.Load() >= maxProbes {
 		return false
@@ -156,7 +154,7 @@ func (b *breaker) probe() bool {
 	key := probeKey(b.failedKey())
 	result := make(chan error, 1)
 	b.probes.Add(1)
-	if !b.queue.start(func() {
+	if !b.node.start(func() {
 		defer b.probes.Add(-1)
 		result <- b.writeProbe(key)
 	}) {
@@ -175,28 +173,28 @@ func (b *breaker) probe() bool {
 	}
 }
 
-// writeProbe sends the probes of the host. With them corrections leave for a node that rejects what it is
-// asked: one without memory takes releases.
+// writeProbe sends the probes of the host and, to a node that rejected the last ones, the kept
+// corrections: a server that is out of memory still executes releases.
 func (b *breaker) writeProbe(key string) error {
-	probes := b.client.host.Probe(key, b.queue)
+	probes := b.client.host.Probe(key, b.node)
 	cmds := newCommands(probes, false)
 	if b.rejects.Load() {
-		b.queue.mu.Lock()
-		cmds = append(cmds, newCommands(b.queue.takeKept(), false)...)
-		b.queue.mu.Unlock()
+		b.node.mu.Lock()
+		cmds = append(cmds, newCommands(b.node.takeKept(), false)...)
+		b.node.mu.Unlock()
 	}
 	began := time.Now()
 	b.client.run(cmds)
 	for _, c := range cmds[:len(probes)] {
 		c.deliver()
 	}
-	b.queue.settle(cmds[len(probes):])
+	b.node.settle(cmds[len(probes):])
 	for _, c := range cmds[len(probes):] {
 		c.complete(began)
 	}
 	err := probes[0].Err
 	if err == nil {
-		b.queue.trips.note(time.Since(began))
+		b.node.trips.note(time.Since(began))
 		b.client.host.Probed(probes)
 	}
 	for _, r := range probes {

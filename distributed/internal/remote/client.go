@@ -1,6 +1,6 @@
-// Package remote is the way to Redis: it sends scripts in batches, with one queue and one
-// breaker for each node, refunds the charges of late replies, and never drops a correction
-// because a node is away. It knows no limit.
+// Package remote sends scripts to Redis in batches, with one queue and one breaker for each
+// node. It refunds the charges of late replies and keeps corrections through an outage.
+// It does not depend on the kinds of limits.
 package remote
 
 import (
@@ -12,59 +12,59 @@ import (
 	"time"
 )
 
-// Client sends requests to Redis for a host.
+// Client sends a host's requests to Redis.
 type Client struct {
 	Config
 	transport Transport
 	host      Host
 	router    *router
-	ctx       context.Context // of the commands; ends with the client
+	ctx       context.Context // of the commands; ends with Close
 	cancel    context.CancelFunc
 
 	running    context.Context // of the background work; ends when Stop begins
 	stop       context.CancelFunc
-	mu         sync.Mutex // no background work begins after closed is set
+	mu         sync.Mutex // so that no background work begins after closed is set
 	closed     atomic.Bool
 	goroutines sync.WaitGroup
 	lost       atomic.Int64 // corrections
 }
 
-// Config is the settings of a client.
+// Config holds the settings of a Client.
 type Config struct {
 	Timeout       time.Duration // of a decision
 	ProbeInterval time.Duration // the least time between two probes of a node
-	Prefix        string        // of the keys that find a node
+	Prefix        string        // of the keys that sample the nodes
 }
 
-// Host is what a client works for. Its methods are called on the goroutine that meets the
-// change, and must be quick.
+// Host owns a Client: it supplies the probes and the scripts, and receives the reports. Its
+// methods must be quick, because requests wait for them.
 type Host interface {
-	// Probe returns the requests that check a node: the first one writes under key, which is
-	// on the node. Probed receives all of them with their replies, if the first one has one.
+	// Probe returns the requests that check n: the first one writes under key, which n
+	// serves. Probed receives all of them with their replies if the first one succeeded.
 	Probe(key string, n *Node) []*Request
 	Probed(probes []*Request)
-	// Parted asks whether keys of several tags lie apart.
+	// Parted asks Redis whether keys of several tags must be decided apart.
 	Parted() (bool, error)
-	// Scripts are those that decisions run, and others that they may run later.
+	// Scripts returns the scripts that decisions run, and others that they may run later.
 	Scripts() (used, others []*Script)
 
-	// Failed: a command failed, so decisions are local.
+	// Failed receives the failure of a command, after which decisions are local.
 	Failed(f Failure, err error)
-	// Lost: the correction of a limit was given up; name may be empty.
+	// Lost receives the loss of a correction; name, of its limit, may be empty.
 	Lost(name string, total int64, err error)
-	// ProcessLate: this process was late by lag, and not the node.
+	// ProcessLate receives the delay of this process that made a reply late.
 	ProcessLate(lag time.Duration)
-	// Far: replies of a node take longer than the timeout.
+	// Far receives the round trips of a node that take longer than the timeout.
 	Far(addr string, median, p99 time.Duration)
-	// Changed: the breaker of a node opened (percent 0), lets a few calls pass (below 100), or
-	// closed (100).
+	// Changed receives the level of a node's breaker: open (percent 0), recovering (below
+	// 100) or closed (100).
 	Changed(addr string, percent int, err error)
 }
 
-// FullLevel is the percentage of the calls that go to a node that is well.
+// FullLevel is the percentage of the calls that go to a healthy node.
 const FullLevel = 100
 
-// New makes a client. It does not dial.
+// New makes a Client and does not dial.
 func New(t Transport, cfg Config, host Host) *Client {
 	if g, is := t.(goRedis); is {
 		t = g.within(cfg.ReplyTimeout())
@@ -76,12 +76,11 @@ func New(t Transport, cfg Config, host Host) *Client {
 	return c
 }
 
-// ReplyTimeout is how long a late reply is awaited, so that its charge can be
-// refunded.
+// ReplyTimeout returns how long the client waits for a late reply, to refund its charge.
 func (c *Config) ReplyTimeout() time.Duration { return max(time.Second, 10*c.Timeout) }
 
-// Do sends r and waits for the reply. True: r has a reply, which may be an
-// error, and belongs to the caller. False: there is no reply, and r is gone.
+// Do sends r and waits for the reply. It reports true if r has a reply, which may be an
+// error, and belongs to the caller; otherwise r is gone.
 func (c *Client) Do(ctx context.Context, r *Request) bool {
 	if HasLeft(ctx) {
 		r.Free()
@@ -93,38 +92,38 @@ func (c *Client) Do(ctx context.Context, r *Request) bool {
 		until = at
 	}
 	r.until.Store(until.UnixMicro())
-	q := c.router.queue(r.Keys[0])
-	if !q.breaker.allow() {
+	n := c.router.nodeOf(r.Keys[0])
+	if !n.breaker.allow() {
 		r.Free()
 		return false
 	}
-	if answered, sent := q.alone(ctx, r); sent {
+	if answered, sent := n.alone(ctx, r); sent {
 		return answered
 	}
-	return c.submit(q, r) && r.wait(ctx, max(time.Until(until), 1), q.patience)
+	return c.submit(n, r) && r.wait(ctx, max(time.Until(until), 1), n.patience)
 }
 
-// HasLeft reports whether a caller has left. The timer of its context may be late.
+// HasLeft reports whether ctx has ended or its deadline has passed: its timer may be late.
 func HasLeft(ctx context.Context) bool {
 	at, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(at)
 }
 
-// Send sends a correction and does not wait; see [corrections].
+// Send queues the correction r and does not wait; see [corrections].
 func (c *Client) Send(r *Request) {
 	r.oneWay = true
 	for range 2 {
-		if c.router.queue(r.Keys[0]).keep(r) {
+		if c.router.nodeOf(r.Keys[0]).keep(r) {
 			return
 		}
 	}
 	c.lose(r, ErrClosed)
 }
 
-// submit queues r to its node; false: r is gone. The queue that was found may have been closed
-// meanwhile, because its node has gone.
-func (c *Client) submit(q *Node, r *Request) bool {
-	if q.submit(r) || c.router.queue(r.Keys[0]).submit(r) {
+// submit queues r at n or, if n has been closed meanwhile, at the node that now serves the key.
+// It reports false if r is gone.
+func (c *Client) submit(n *Node, r *Request) bool {
+	if n.submit(r) || c.router.nodeOf(r.Keys[0]).submit(r) {
 		return true
 	}
 	r.Free()
@@ -132,8 +131,8 @@ func (c *Client) submit(q *Node, r *Request) bool {
 }
 
 // Execute sends requests past the queue and the breaker, as one call, and waits
-// for the replies as long as for late ones. Only scripts that the server has lost
-// are sent again. The error is the first request's.
+// up to ReplyTimeout. It repeats only commands whose script the server has lost.
+// The error is the first request's.
 func (c *Client) Execute(requests []*Request) error {
 	cmds := newCommands(requests, false)
 	c.run(cmds)
@@ -158,13 +157,13 @@ func (c *Client) run(cmds []*Command) {
 	}
 }
 
-// load makes the node of a key know the scripts of the host: where it is far away, the first
-// decisions would not wait for a second round trip. Scripts that no limit uses are sent again only
-// after the node has lost one.
-func (c *Client) load(key string, q *Node) error {
+// load loads the scripts of the host into n, the node of key: if n is far away, the first decisions
+// have no time for a second round trip. It repeats scripts that no limit uses only after n has lost
+// one.
+func (c *Client) load(key string, n *Node) error {
 	var cmds []*Command
 	used, others := c.host.Scripts()
-	known := q.loaded.Load()
+	known := n.loaded.Load()
 	if known {
 		others = nil
 	}
@@ -176,7 +175,7 @@ func (c *Client) load(key string, q *Node) error {
 	if len(cmds) > 0 {
 		c.run(cmds)
 	}
-	q.loaded.Store(!slices.ContainsFunc(cmds, func(cmd *Command) bool { return cmd.err != nil || known && cmd.withSource }))
+	n.loaded.Store(!slices.ContainsFunc(cmds, func(cmd *Command) bool { return cmd.err != nil || known && cmd.withSource }))
 	for _, cmd := range cmds[:len(used)] {
 		if cmd.err != nil {
 			return cmd.err
@@ -185,49 +184,49 @@ func (c *Client) load(key string, q *Node) error {
 	return nil
 }
 
-// longPast is a deadline with which a script does nothing.
+// longPast is a deadline that has passed, so that a script does nothing.
 const longPast = "d1"
 
-// Ping reaches every node, and opens the connections that its distance needs. The error says
-// why decisions would be local.
+// Ping probes every node, loads its scripts and opens the connections that its distance needs.
+// The error names the reason why decisions would be local.
 func (c *Client) Ping() error {
 	if c.transport.Cluster() || c.router.slots.Load() != nil {
 		c.router.load("")
 	}
-	for key, q := range c.router.sampleKeys() {
-		if err := q.breaker.writeProbe(key); err != nil {
+	for key, n := range c.router.sampleKeys() {
+		if err := n.breaker.writeProbe(key); err != nil {
 			return err
 		}
-		if err := c.load(key, q); err != nil {
+		if err := c.load(key, n); err != nil {
 			return err
 		}
-		q.warm(key)
-		if d := q.trips.distance(); d > c.Timeout {
+		n.warm(key)
+		if d := n.trips.distance(); d > c.Timeout {
 			return fmt.Errorf("answers take %v, the timeout is %v: limits would be local", d, c.Timeout)
 		}
 	}
 	return c.router.learn()
 }
 
-// Node returns the queue to the node of a key.
-func (c *Client) Node(key string) *Node { return c.router.queue(key) }
+// Node returns the node of key.
+func (c *Client) Node(key string) *Node { return c.router.nodeOf(key) }
 
 // Nodes returns the nodes that are in use.
-func (c *Client) Nodes() []*Node { return c.router.queues() }
+func (c *Client) Nodes() []*Node { return c.router.nodesInUse() }
 
-// together reports whether keys of several tags are decided in one step.
+// together reports whether keys of several tags can be decided in one step.
 func (c *Client) together() bool { return c.router.keys.Load() == together }
 
 // SameStep reports whether two keys can be decided in one step.
 func (c *Client) SameStep(a, b string) bool { return c.together() || tagOf(a) == tagOf(b) }
 
-// Lost is the number of corrections that were given up.
+// Lost returns the number of lost corrections.
 func (c *Client) Lost() int64 { return c.lost.Load() }
 
-// Running ends when Stop begins.
+// Running returns a context that ends when Stop begins.
 func (c *Client) Running() context.Context { return c.running }
 
-// Sleep waits. It reports false if the client is stopped meanwhile.
+// Sleep waits for d. It reports false if Stop begins meanwhile.
 func (c *Client) Sleep(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -250,7 +249,7 @@ func (c *Client) Background(f func()) bool {
 	return true
 }
 
-// Stop ends the background work. What is sent is still answered, for ReplyTimeout.
+// Stop ends the background work. Commands on the wire may still finish, for ReplyTimeout.
 func (c *Client) Stop() {
 	c.mu.Lock()
 	c.closed.Store(true)
@@ -260,7 +259,7 @@ func (c *Client) Stop() {
 	c.goroutines.Wait()
 }
 
-// Close waits until nothing is on the wire. Stop has been called.
+// Close waits until nothing is on the wire. Call Stop first.
 func (c *Client) Close() {
 	c.router.close()
 	c.cancel()

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// Command is one run of a script, which a [Transport] sends to Redis. It must never be
-// sent twice: the first run may have charged although its reply was lost.
+// Command is one run of a script, which a [Transport] sends to Redis. A Transport must never
+// send it twice: the first run may have charged although its reply was lost.
 type Command struct {
 	script     *Script
 	withSource bool // EVAL with the script's source, for a server that has lost it
-	again      bool // it was sent before, and not executed
+	again      bool // sent before, and not executed
 	requests   []*Request
-	deadline   string // by the server's clock, as the script takes it; empty: none
+	deadline   string // by the server's clock, as an argument of the script; empty: none
 
 	reply []int64
 	err   error
 }
 
-// Words returns the command as it is sent; package distributed documents it.
+// Words returns the words of the command; package distributed documents it.
 func (c *Command) Words() (words []string, keys int) {
 	for _, w := range c.words() {
 		switch w := w.(type) {
@@ -38,10 +38,10 @@ func (c *Command) Words() (words []string, keys int) {
 	return words, keys
 }
 
-// Done gives the command its reply or its error; package distributed documents it.
+// Done stores the reply or the error; package distributed documents it.
 func (c *Command) Done(reply []int64, err error) { c.reply, c.err = reply, err }
 
-// words are the command as go-redis takes it.
+// words returns the command as go-redis takes it.
 func (c *Command) words() []any {
 	n, keys := 3, 0
 	for _, r := range c.requests {
@@ -75,8 +75,7 @@ func (c *Command) wanted() bool {
 	return slices.ContainsFunc(c.requests, func(r *Request) bool { return r.oneWay || r.state.Load() == pending })
 }
 
-// complete gives every request its part of the reply, and returns it to its
-// caller.
+// complete delivers the reply and returns every request to its caller.
 func (c *Command) complete(sent time.Time) {
 	c.deliver()
 	for _, r := range c.requests {
@@ -85,7 +84,7 @@ func (c *Command) complete(sent time.Time) {
 	}
 }
 
-// deliver gives every request its part of the reply.
+// deliver stores in every request its part of the reply.
 func (c *Command) deliver() {
 	reply, err := c.reply, c.err
 	want := 1
@@ -104,9 +103,8 @@ func (c *Command) deliver() {
 	}
 }
 
-// newCommands makes as few commands as keep the order of the requests of each
-// script: one for each script where the node accepts keys of several slots,
-// else one for each request.
+// newCommands makes one command for each script if the node accepts keys of several
+// slots (manySlots), otherwise one for each request. Requests of a script keep their order.
 func newCommands(requests []*Request, manySlots bool) (cmds []*Command) {
 	for i, r := range requests {
 		same := -1
@@ -122,11 +120,11 @@ func newCommands(requests []*Request, manySlots bool) (cmds []*Command) {
 	return cmds
 }
 
-// send runs the commands and leaves each result in its command. A command that
-// was certainly not executed is sent again if its reply is still wanted: once, or twice if the
-// server had lost the script and its clock has stepped. No other command is.
-func (q *Node) send(ctx context.Context, cmds []*Command) {
-	q.do(ctx, cmds)
+// send runs cmds and stores the results in them. It repeats a command only if the server
+// certainly did not execute it and a request still needs the reply: once, or twice if the
+// server had lost the script and its clock has stepped.
+func (n *Node) send(ctx context.Context, cmds []*Command) {
+	n.do(ctx, cmds)
 	for range 2 {
 		var again []*Command
 		for i, c := range cmds {
@@ -139,42 +137,42 @@ func (q *Node) send(ctx context.Context, cmds []*Command) {
 		if len(again) == 0 || ctx.Err() != nil {
 			return
 		}
-		q.do(ctx, again)
+		n.do(ctx, again)
 	}
 }
 
-// do sends the commands once, with the deadlines of their callers.
-func (q *Node) do(ctx context.Context, cmds []*Command) {
+// do sends cmds once, with the deadlines of their callers.
+func (n *Node) do(ctx context.Context, cmds []*Command) {
 	for _, c := range cmds {
-		c.deadline = q.clock.deadline(c.requests)
+		c.deadline = n.clock.deadline(c.requests)
 	}
 	sent := time.Now()
-	q.client.transport.Do(ctx, cmds)
+	n.client.transport.Do(ctx, cmds)
 	for _, c := range cmds {
-		q.note(c, sent)
+		n.note(c, sent)
 	}
 }
 
-// note notes the server's clock, and whether the command came too late.
-func (q *Node) note(c *Command, sent time.Time) {
+// note records the server's clock, and whether c reached the server too late.
+func (n *Node) note(c *Command, sent time.Time) {
 	if c.err == nil && len(c.reply) > 0 {
-		q.client.router.answered()
-		q.clock.note(sent, c.reply[0])
+		n.client.router.answered()
+		n.clock.note(sent, c.reply[0])
 		if len(c.reply) == 1 {
 			c.err = errExpired
 		}
 	}
 	if Classify(c.err) == NoScript {
-		q.loaded.Store(false)
+		n.loaded.Store(false)
 	}
 }
 
-// nodeClock is the server's clock, as the latest reply shows it: never behind it.
-type nodeClock struct{ ahead atomic.Int64 } // of this process's, in microseconds; 0: not known
+// nodeClock estimates the server's clock from the latest reply: never behind it.
+type nodeClock struct{ ahead atomic.Int64 } // of this process's, in microseconds; 0: unknown
 
 func (n *nodeClock) note(sent time.Time, now int64) { n.ahead.Store(now - sent.UnixMicro()) }
 
-// deadline is when the last caller of the requests stops waiting. Corrections have none.
+// deadline returns when the last caller of requests stops waiting. Corrections have none.
 func (n *nodeClock) deadline(requests []*Request) string {
 	ahead, last := n.ahead.Load(), int64(0)
 	if ahead == 0 || requests[0].oneWay {
@@ -186,13 +184,13 @@ func (n *nodeClock) deadline(requests []*Request) string {
 	return "d" + strconv.FormatInt(last+ahead+2, 10)
 }
 
-// resendBySlot sends request by request the commands that a node rejects
-// because their keys are in several slots. A rejected command has not been executed.
-func (q *Node) resendBySlot(ctx context.Context, cmds []*Command) []*Command {
+// resendBySlot splits the commands that the node rejected, and so did not execute, because
+// their keys are in several slots, and sends their requests one by one.
+func (n *Node) resendBySlot(ctx context.Context, cmds []*Command) []*Command {
 	if !slices.ContainsFunc(cmds, func(c *Command) bool { return SeveralSlots(c.err) }) {
 		return cmds
 	}
-	q.client.router.noteApart()
+	n.client.router.noteApart()
 	var done, again []*Command
 	for _, c := range cmds {
 		if len(c.requests) > 1 && SeveralSlots(c.err) {
@@ -201,12 +199,12 @@ func (q *Node) resendBySlot(ctx context.Context, cmds []*Command) []*Command {
 			done = append(done, c)
 		}
 	}
-	q.send(ctx, again)
+	n.send(ctx, again)
 	return append(done, again...)
 }
 
 // deadline is a context with a deadline for code that asks for one, such as a
-// dialer. It needs no timer, which context.WithDeadline needs for each batch.
+// dialer. Unlike context.WithDeadline, it needs no timer for each batch.
 type deadline struct {
 	context.Context
 	at time.Time

@@ -2,74 +2,73 @@ package remote
 
 import "time"
 
-// corrections are the requests whose reply nobody awaits: releases, refunds, settlements,
-// renewals. They are never dropped because the node is away: they leave with the next
-// requests or, of a node that rejects those, with the next probe, before them and in commands of their own,
-// or alone as soon as the node answers. What
-// has certainly not been executed, or may be executed twice, is kept again. The units of a
-// correction that is lost stay charged until they drain or expire, which never exceeds the
-// limit.
+// corrections holds the requests whose reply no caller awaits: releases, refunds,
+// settlements, renewals. An outage of the node drops none. They leave in commands of
+// their own, before the next requests; with the next probe if the node rejects requests;
+// or alone as soon as the node answers. settle keeps one again if it has certainly not
+// been executed or may be executed twice. The units of a lost correction stay charged
+// until they drain or expire, which never exceeds the limit.
 type corrections struct {
 	kept []*Request
-	held bool // the last ones came back: they wait for the next requests, or for flush
+	held bool // the last ones failed: they wait for the next requests, or for flush
 }
 
 // MaxKept bounds the corrections of a node, about 5 MB.
 const MaxKept = 1 << 14
 
-// keep keeps r until it can leave. It reports false if the queue is closed, has no worker
-// left, and no reply of a caller's own command is read any more.
-func (q *Node) keep(r *Request) bool {
-	q.mu.Lock()
-	full := len(q.kept) >= MaxKept
+// keep stores r until it can leave. It reports false if the node is closed and
+// neither a worker nor an aloneConn could still send r.
+func (n *Node) keep(r *Request) bool {
+	n.mu.Lock()
+	full := len(n.kept) >= MaxKept
 	switch {
-	case q.closed && q.workers+q.own.busy == 0:
-		q.mu.Unlock()
+	case n.closed && n.workers+n.own.busy == 0:
+		n.mu.Unlock()
 		return false
 	case !full:
-		q.kept = append(q.kept, r)
-		q.wakeFor()
+		n.kept = append(n.kept, r)
+		n.wakeFor()
 	}
-	q.mu.Unlock()
+	n.mu.Unlock()
 	if full {
-		q.client.lose(r, nil)
+		n.client.lose(r, nil)
 	}
 	return true
 }
 
-// due reports whether corrections leave alone. The caller holds q.mu.
-func (q *Node) due() bool {
-	return len(q.kept) > 0 && !q.held && q.breaker.level.Load() > 0
+// due reports whether corrections may leave without requests. The caller holds n.mu.
+func (n *Node) due() bool {
+	return len(n.kept) > 0 && !n.held && n.breaker.level.Load() > 0
 }
 
-// wakeFor finds a worker for corrections that are due. The caller holds q.mu.
-func (q *Node) wakeFor() {
-	if q.due() && len(q.onWire) < q.trips.width() {
-		q.wakeWorker()
+// wakeFor finds a worker for corrections that are due. The caller holds n.mu.
+func (n *Node) wakeFor() {
+	if n.due() && len(n.onWire) < n.trips.width() {
+		n.wakeWorker()
 	}
 }
 
-// flush sends what is kept: the node has answered.
-func (q *Node) flush() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.held = false
-	q.wakeFor()
+// flush sends the kept corrections, because the node has answered.
+func (n *Node) flush() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.held = false
+	n.wakeFor()
 }
 
-// takeKept takes the corrections of the next batch. The caller holds q.mu.
-func (q *Node) takeKept() []*Request {
-	n := min(len(q.kept), maxBatch)
-	taken := q.kept[:n:n]
-	if q.kept = q.kept[n:]; len(q.kept) == 0 {
-		q.kept = nil
+// takeKept takes the corrections of the next batch. The caller holds n.mu.
+func (n *Node) takeKept() []*Request {
+	many := min(len(n.kept), maxBatch)
+	taken := n.kept[:many:many]
+	if n.kept = n.kept[many:]; len(n.kept) == 0 {
+		n.kept = nil
 	}
 	return taken
 }
 
 // settle keeps the corrections among cmds that failed and may be sent again. The others are
 // lost.
-func (q *Node) settle(cmds []*Command) {
+func (n *Node) settle(cmds []*Command) {
 	var again []*Request
 	for _, c := range cmds {
 		if c.err == nil || !c.requests[0].oneWay {
@@ -81,7 +80,7 @@ func (q *Node) settle(cmds []*Command) {
 			if unharmed || f == UnknownOutcome && r.Twice {
 				again = append(again, r)
 			} else {
-				q.client.lose(r, c.err)
+				n.client.lose(r, c.err)
 			}
 		}
 		c.requests = nil
@@ -89,34 +88,34 @@ func (q *Node) settle(cmds []*Command) {
 	if len(again) == 0 {
 		return
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.kept = append(again, q.kept...)
-	q.held = true
-	time.AfterFunc(q.client.ProbeInterval, func() {
-		if q.breaker.level.Load() > 0 { // otherwise the next probe flushes
-			q.flush()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.kept = append(again, n.kept...)
+	n.held = true
+	time.AfterFunc(n.client.ProbeInterval, func() {
+		if n.breaker.level.Load() > 0 { // otherwise the next probe flushes
+			n.flush()
 		}
 	})
 }
 
-// passOn sends what a closed queue has kept to the node that follows it.
-func (q *Node) passOn() {
-	q.mu.Lock()
-	kept := q.kept
-	q.kept = nil
-	q.mu.Unlock()
+// passOn sends the corrections of a closed node to the node that now serves their keys.
+func (n *Node) passOn() {
+	n.mu.Lock()
+	kept := n.kept
+	n.kept = nil
+	n.mu.Unlock()
 	for _, r := range kept {
-		if q.client.closed.Load() {
-			q.client.lose(r, ErrClosed)
+		if n.client.closed.Load() {
+			n.client.lose(r, ErrClosed)
 		} else {
-			q.client.Send(r)
+			n.client.Send(r)
 		}
 	}
 }
 
-// Kept is the number of corrections that wait for the node.
-func (q *Node) Kept() int { q.mu.Lock(); defer q.mu.Unlock(); return len(q.kept) }
+// Kept returns the number of corrections that wait for the node.
+func (n *Node) Kept() int { n.mu.Lock(); defer n.mu.Unlock(); return len(n.kept) }
 
 func (s *Client) lose(r *Request, err error) {
 	if !r.Renews {

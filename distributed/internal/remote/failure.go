@@ -11,26 +11,26 @@ import (
 // ErrClosed reports that the client has been closed.
 var ErrClosed = errors.New("distributed: the store or the limit is closed")
 
-// Failure is the meaning of an error from Redis for the command that met it.
+// Failure classifies an error from Redis by its consequence for the command.
 type Failure uint8
 
 // The failures.
 const (
 	// NoFailure: the command succeeded.
 	NoFailure Failure = iota
-	// NotExecuted: the server has certainly not executed the command; another
+	// NotExecuted: the server certainly did not execute the command; another
 	// connection or node may.
 	NotExecuted
-	// Rejected: the server has not executed the command and would reject it
+	// Rejected: the server did not execute the command and would reject it
 	// again: it is out of memory, busy with a script, or unable to save.
 	Rejected
 	// UnknownOutcome: the connection broke, or no reply came in time. The
 	// command may have been executed, so sending it again could charge twice.
 	UnknownOutcome
-	// Misconfigured: an operator must act: credentials, rights, or a server
-	// that does not know the command.
+	// Misconfigured: an operator must correct credentials, rights, or a server
+	// that does not support the command.
 	Misconfigured
-	// KeyFault: the keys of the command are at fault, not Redis: they have
+	// KeyFault: Redis works, but not for the keys of the command: they have
 	// another type, or are in several slots, or in one that is being moved or has
 	// no node.
 	KeyFault
@@ -43,9 +43,9 @@ func (f Failure) String() string {
 	return [...]string{"none", "not executed", "rejected", "no reply", "misconfigured", "key fault", "no script"}[f]
 }
 
-// prefixes of the server's error replies. A script that meets an error in one
-// of its own commands wraps it; before Redis 7 the code is in the middle,
-// after a dash. Others, such as NOAUTH and NOPERM, are Misconfigured.
+// prefixes classifies the server's error replies. An error of a command inside a
+// script is wrapped: before Redis 7 the code is in the middle, after a dash.
+// Others, such as NOAUTH and NOPERM, are Misconfigured.
 var prefixes = []struct {
 	is    Failure
 	codes []string
@@ -56,7 +56,7 @@ var prefixes = []struct {
 	{Rejected, []string{"OOM", "MISCONF", "BUSY", "NOREPLICAS"}},
 }
 
-// Classify returns the meaning of an error.
+// Classify returns the Failure of err.
 func Classify(err error) Failure {
 	if err == nil {
 		return NoFailure
@@ -91,23 +91,22 @@ func classifyReply(text string) Failure {
 	return Misconfigured
 }
 
-// passing reports a key fault that is over in a moment: a part of the keys of a
+// passing reports whether err is a key fault that passes: a part of the keys of a
 // slot has been moved.
 func passing(err error) bool {
 	return err != nil && strings.HasPrefix(err.Error(), "TRYAGAIN")
 }
 
-// SeveralSlots reports that the keys of a command are in several slots of a cluster.
+// SeveralSlots reports whether err says that the keys are in several slots of a cluster.
 func SeveralSlots(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "CROSSSLOT")
 }
 
-// errLate is the failure of a batch whose reply does not come in time.
+// errLate reports a batch without a reply in time.
 var errLate = fmt.Errorf("distributed: no reply within the timeout: %w", context.DeadlineExceeded)
 
-// errExpired is the failure of a command that reached the server after its callers had gone.
+// errExpired reports a command that reached the server after its callers had left.
 var errExpired = errors.New("distributed: the command came too late and was not executed")
 
-// errReply reports a reply that no script of this package gives: the commands
-// do not reach a Redis server.
+// errReply reports a reply that is not one of this package's scripts.
 var errReply = errors.New("distributed: unexpected reply to a script: is the address a Redis server?")

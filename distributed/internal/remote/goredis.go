@@ -10,17 +10,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// goRedis is the transport on a client of go-redis.
+// goRedis is the Transport on a client of go-redis.
 type goRedis struct {
 	client  redis.UniversalClient
-	bounded *redis.Client // client with a shorter timeout, on the same connections; nil if it is none of a single server
+	bounded *redis.Client // client with a shorter timeout, on the same connections; nil: see within
 }
 
-// GoRedis returns the transport on a client of go-redis.
+// GoRedis returns a Transport on client.
 func GoRedis(client redis.UniversalClient) Transport { return goRedis{client: client} }
 
-// within bounds how long a connection without a reply is held; of a client with hooks, which another
-// timeout would lose, its own timeout does.
+// within limits the wait for a reply to d, on a client of a single server. A client with hooks
+// keeps its own timeout, because a copy with another timeout would lose the hooks.
 func (g goRedis) within(d time.Duration) goRedis {
 	if c, is := g.client.(*redis.Client); is && !hooked(c) {
 		if own := c.Options().ReadTimeout; own > 0 {
@@ -31,8 +31,8 @@ func (g goRedis) within(d time.Duration) goRedis {
 	return g
 }
 
-// dial dials a single server once: a command would let go-redis dial five times where it refuses connections. The
-// hooks of a client must see each dial, so for one with hooks it does nothing.
+// dial dials a single server once, because for a command go-redis dials a server that refuses
+// connections five times. It does nothing for a client with hooks, which must see each dial.
 func (g goRedis) dial(ctx context.Context, d time.Duration) error {
 	c, is := g.client.(*redis.Client)
 	if !is || hooked(c) {
@@ -50,8 +50,8 @@ func (g goRedis) dial(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// renew takes all idle connections to the node of key at once: those without a reply within d
-// are closed. A balancer that was restarted leaves them silent.
+// renew tries all idle connections to the node of key at once, and closes those without a reply
+// within d: a load balancer that was restarted leaves them silent.
 func (g goRedis) renew(ctx context.Context, key string, d time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, 2*d)
 	defer cancel()
@@ -69,7 +69,7 @@ func (g goRedis) renew(ctx context.Context, key string, d time.Duration) {
 
 const maxRenewed = 256
 
-// node is the client of one node, nil if there is none.
+// node returns the client of the node of key; nil if there is none.
 func (g goRedis) node(ctx context.Context, key string) (node *redis.Client) {
 	switch c := g.client.(type) {
 	case *redis.Client:
@@ -82,8 +82,8 @@ func (g goRedis) node(ctx context.Context, key string) (node *redis.Client) {
 	return node
 }
 
-// Cluster is false for a client that another type wraps: the first reply that
-// rejects keys of several slots, or the map of slots, will tell.
+// Cluster returns false for a wrapped client of a cluster: the router learns it from
+// the map of slots, or from the first reply that rejects keys of several slots.
 func (g goRedis) Cluster() bool {
 	_, is := g.client.(*redis.ClusterClient)
 	return is
@@ -100,7 +100,7 @@ func (g goRedis) ring() func(key string) string {
 		if c, err := r.GetShardClientForKey(key); err == nil {
 			return c.Options().Addr
 		}
-		return "" // no shard is up: the breaker of its queue will open
+		return "" // no shard is up: the breaker of this address will open
 	}
 }
 
@@ -125,19 +125,18 @@ func (g goRedis) Do(ctx context.Context, cmds []*Command) {
 	}
 	_, err := pipe.Exec(ctx)
 	for i, c := range cmds {
-		if sent[i].Val() == nil && sent[i].Err() == nil { // go-redis says so of no command if the server rejects the connection
+		if sent[i].Val() == nil && sent[i].Err() == nil { // go-redis sets no command's error if the server rejects the connection
 			sent[i].SetErr(err)
 		}
 		c.Done(sent[i].outcome())
 	}
 }
 
-// once is a command that go-redis sends once: it repeats failed commands three times
-// by default, unless the command forbids it. It still follows a cluster's
-// redirections, which come instead of an execution.
+// once is a command that go-redis does not retry; the default is three retries. go-redis
+// still follows a cluster's redirections, which a server sends instead of executing.
 type once struct{ *redis.IntSliceCmd }
 
-// NoRetry forbids go-redis to repeat the command.
+// NoRetry forbids go-redis to retry the command.
 func (once) NoRetry() bool { return true }
 
 // Clone keeps NoRetry.
@@ -151,7 +150,7 @@ func (c once) outcome() ([]int64, error) {
 	return nil, inOurWords(err)
 }
 
-// inOurWords replaces errors of go-redis by errors of this package.
+// inOurWords translates errors of go-redis into errors of this package.
 func inOurWords(err error) error {
 	var said redis.Error
 	switch {
@@ -165,9 +164,8 @@ func inOurWords(err error) error {
 	return err
 }
 
-// Slots reads the map of slots, from the client's own source if it has one. The
-// client follows redirections, but does not load its map again for commands that it must
-// not repeat.
+// Slots loads the map of slots, from the client's own source if it has one. After a failure
+// it makes the client reload its map too, which go-redis does not do for a command with NoRetry.
 func (g goRedis) Slots(ctx context.Context, failed string) ([]SlotRange, error) {
 	if c, ok := g.client.(interface{ ReloadState(context.Context) }); ok && failed != "" {
 		c.ReloadState(ctx)
@@ -199,8 +197,7 @@ func (g goRedis) clusterSlots(ctx context.Context) ([]redis.ClusterSlot, error) 
 	return g.client.ClusterSlots(ctx).Result()
 }
 
-// await waits until the client, which reloads its map on its own, sends the key to
-// the node at addr.
+// await waits until the client, which reloads its map in the background, sends key to addr.
 func (g goRedis) await(ctx context.Context, key, addr string) {
 	const pause, tries = 10 * time.Millisecond, 50
 	c, ok := g.client.(interface {

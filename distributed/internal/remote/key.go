@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// Key is prefix:{tag}:limit; prefix and limit are escaped. The tag is the
-// caller's key, so that all limits on one caller share a slot and can be decided
-// in one step. The empty key, the limit's own bucket, has the limit's name as its
-// tag, after a colon, which no escaped key contains.
+// Key returns prefix:{tag}:limit, with prefix and limit already escaped. The tag is
+// the escaped key, so that all limits on one key share a slot and can be decided in
+// one step. For the empty key it is a colon, which no escaped key contains, and limit.
 func Key(prefix, limit, key string) string {
 	if key == "" {
 		return prefix + ":{:" + limit + "}:" + limit
@@ -21,9 +20,8 @@ func Key(prefix, limit, key string) string {
 // its SHA-256.
 const MaxTag = 200
 
-// Escape writes the bytes of the layout as %XX: a key can neither choose its slot
-// nor collide with another key. Control characters are escaped too, for logs and
-// terminals.
+// Escape writes the bytes of the layout as %XX, so that a key can neither choose its
+// slot nor collide with another key, and control characters for logs and terminals.
 func Escape(s string) string {
 	if plain(s) {
 		return s
@@ -65,7 +63,7 @@ var special = func() (set [256]bool) {
 	return set
 }()
 
-// slot is the hash slot of a Redis key in a cluster: CRC16 (XMODEM) of the
+// slot returns the hash slot of a Redis key in a cluster: CRC16 (XMODEM) of the
 // part in the first pair of braces, modulo 16384.
 func slot(key string) int {
 	if _, tail, ok := strings.Cut(key, "{"); ok {
@@ -97,14 +95,14 @@ var crcTable = func() (table [256]uint16) {
 	return table
 }()
 
-// tagOf is the part of a Redis key of this package that selects its slot.
+// tagOf returns the part of redisKey that selects its slot.
 func tagOf(redisKey string) string {
 	_, tail, _ := strings.Cut(redisKey, "{")
 	tag, _, _ := strings.Cut(tail, "}")
 	return tag
 }
 
-// probeKey belongs to no limit and is on the same node as redisKey.
+// probeKey returns a key that belongs to no limit, on the node of redisKey.
 func probeKey(redisKey string) string {
 	head, _, _ := strings.Cut(redisKey, "}")
 	return head + "}::probe"

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// Node is the queue to one Redis node. The requests that arrive while a
-// batch is on the wire leave together as the next batch, so batches grow with
-// the load, no timer is needed and a lone caller pays one round trip.
+// Node queues the requests for one Redis node. Requests that arrive while a
+// batch is on the wire form the next batch, so batches grow with the load and
+// need no timer, and a lone caller pays one round trip.
 //
-// A late batch does not delay the queue: its callers have decided without it
-// by then. Its reply is still read, for ReplyTimeout, and the charges of callers that have stopped
-// waiting are refunded.
+// A late batch does not delay the others: its callers have decided without it.
+// The node still reads the reply, for ReplyTimeout, and refunds the charges of
+// callers that have stopped waiting.
 type Node struct {
 	client  *Client
 	addr    string // of the node; empty if there is only one, or none is known
 	breaker breaker
 	trips   roundTrips
 	clock   nodeClock
-	loaded  atomic.Bool // it knows all scripts of the host, as far as its replies show
+	loaded  atomic.Bool // the server has all scripts of the host, as far as its replies show
 
 	mu    sync.Mutex
 	work  sync.Cond
@@ -38,7 +38,7 @@ type Node struct {
 	own     aloneConns
 }
 
-// batch is the requests that leave in one round trip.
+// batch holds the requests of one round trip.
 type batch struct {
 	corrections, requests []*Request
 	key                   string // one of its keys
@@ -53,116 +53,113 @@ const (
 )
 
 func newNode(s *Client, addr string) *Node {
-	q := &Node{client: s, addr: addr}
-	q.work.L = &q.mu
-	q.breaker.client, q.breaker.queue = s, q
-	q.breaker.level.Store(FullLevel)
-	return q
+	n := &Node{client: s, addr: addr}
+	n.work.L = &n.mu
+	n.breaker.client, n.breaker.node = s, n
+	n.breaker.level.Store(FullLevel)
+	return n
 }
 
-// submit queues r. It reports false when the queue is full or closed.
-func (q *Node) submit(r *Request) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed || len(q.queue) >= maxQueueLen {
+// submit queues r. It reports false if the queue is full or the node is closed.
+func (n *Node) submit(r *Request) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed || len(n.queue) >= maxQueueLen {
 		return false
 	}
-	q.queue = append(q.queue, r)
-	if len(q.onWire) < q.trips.width() {
-		q.wakeWorker()
+	n.queue = append(n.queue, r)
+	if len(n.onWire) < n.trips.width() {
+		n.wakeWorker()
 	}
 	return true
 }
 
-// wakeWorker finds a worker for the queue. The caller holds q.mu.
-func (q *Node) wakeWorker() {
+// wakeWorker wakes an idle worker or starts one. The caller holds n.mu.
+func (n *Node) wakeWorker() {
 	switch {
-	case q.idle > 0:
-		q.work.Signal()
-	case q.workers < maxWorkers:
-		q.workers++
-		q.stopped.Add(1)
-		go q.run()
+	case n.idle > 0:
+		n.work.Signal()
+	case n.workers < maxWorkers:
+		n.workers++
+		n.stopped.Add(1)
+		go n.run()
 	}
 }
 
-// run is a worker: it sends batches until the queue is closed and empty.
-func (q *Node) run() {
-	defer q.stopped.Done()
-	q.mu.Lock()
-	defer q.mu.Unlock()
+// run sends batches until the node is closed and its queue empty.
+func (n *Node) run() {
+	defer n.stopped.Done()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for {
-		for len(q.queue) == 0 && !q.due() || len(q.onWire) >= q.trips.width() {
-			if q.closed {
-				q.workers--
+		for len(n.queue) == 0 && !n.due() || len(n.onWire) >= n.trips.width() {
+			if n.closed {
+				n.workers--
 				return
 			}
-			q.idle++
-			q.work.Wait()
-			q.idle--
+			n.idle++
+			n.work.Wait()
+			n.idle--
 		}
-		if b := q.nextBatch(); len(b.requests)+len(b.corrections) > 0 {
-			q.begin(b)
-			q.mu.Unlock()
-			q.roundTrip(b)
-			q.mu.Lock()
+		if b := n.nextBatch(); len(b.requests)+len(b.corrections) > 0 {
+			n.begin(b)
+			n.mu.Unlock()
+			n.roundTrip(b)
+			n.mu.Lock()
 		}
 	}
 }
 
 // Away reports whether the node's breaker is open.
-func (q *Node) Away() bool { return q.breaker.level.Load() == 0 }
+func (n *Node) Away() bool { return n.breaker.level.Load() == 0 }
 
-// Level returns the percentage of the calls that go to the node, and whether a probe checks
-// whether it is back.
-func (q *Node) Level() (percent int, probing bool) {
-	q.breaker.mu.Lock()
-	defer q.breaker.mu.Unlock()
-	return int(q.breaker.level.Load()), q.breaker.probing
+// Level returns the percentage of the calls that go to the node. probing reports a recovery.
+func (n *Node) Level() (percent int, probing bool) {
+	n.breaker.mu.Lock()
+	defer n.breaker.mu.Unlock()
+	return int(n.breaker.level.Load()), n.breaker.probing
 }
 
-// RoundTrips returns the median and the 99th percentile of the latest ones; 0 without a reply.
-func (q *Node) RoundTrips() (median, p99 time.Duration) { return q.trips.quantiles() }
+// RoundTrips returns quantiles of the latest round trips; 0 without a reply.
+func (n *Node) RoundTrips() (median, p99 time.Duration) { return n.trips.quantiles() }
 
 // nextBatch takes the next batch off the queue and drops the requests whose
-// callers have stopped waiting. The caller holds q.mu.
-func (q *Node) nextBatch() *batch {
-	b, n := &batch{corrections: q.takeKept(), requests: make([]*Request, 0, min(len(q.queue), maxBatch))}, 0
-	for ; n < len(q.queue) && len(b.requests) < maxBatch; n++ {
-		if r := q.queue[n]; r.state.Load() == pending {
+// callers have stopped waiting. The caller holds n.mu.
+func (n *Node) nextBatch() *batch {
+	b, i := &batch{corrections: n.takeKept(), requests: make([]*Request, 0, min(len(n.queue), maxBatch))}, 0
+	for ; i < len(n.queue) && len(b.requests) < maxBatch; i++ {
+		if r := n.queue[i]; r.state.Load() == pending {
 			b.requests = append(b.requests, r)
 		} else {
 			r.Free()
 		}
 	}
-	rest := copy(q.queue, q.queue[n:])
-	clear(q.queue[rest:])
-	q.queue = q.queue[:rest]
+	rest := copy(n.queue, n.queue[i:])
+	clear(n.queue[rest:])
+	n.queue = n.queue[:rest]
 	return b
 }
 
-// roundTrip sends a batch, reports its result to the breaker and completes its
-// requests.
-func (q *Node) roundTrip(b *batch) {
-	var ctx context.Context = deadline{q.client.ctx, b.sent.Add(q.client.ReplyTimeout())}
-	whole := q.client.together()
+// roundTrip sends b, reports the result to the breaker and completes the requests.
+func (n *Node) roundTrip(b *batch) {
+	var ctx context.Context = deadline{n.client.ctx, b.sent.Add(n.client.ReplyTimeout())}
+	whole := n.client.together()
 	cmds := append(newCommands(b.corrections, whole), newCommands(b.requests, whole)...)
-	q.send(ctx, cmds)
-	cmds = q.resendBySlot(ctx, cmds)
+	n.send(ctx, cmds)
+	cmds = n.resendBySlot(ctx, cmds)
 	if cmds[0].err == nil {
-		q.trips.note(time.Since(b.sent))
+		n.trips.note(time.Since(b.sent))
 	}
-	q.report(cmds, q.end(b))
-	q.settle(cmds)
+	n.report(cmds, n.end(b))
+	n.settle(cmds)
 	for _, c := range cmds {
 		c.complete(b.sent)
 	}
 }
 
-// report counts the result of a batch in the breaker. A late batch was counted when it
-// became late: its final result is neither a success nor a second failure,
-// which would open a breaker that is ramping up again.
-func (q *Node) report(cmds []*Command, late bool) {
+// report counts the result of a batch in the breaker, unless the batch was late:
+// expire counted it then, and a second failure could open a breaker that is ramping up.
+func (n *Node) report(cmds []*Command, late bool) {
 	for _, c := range cmds {
 		err := c.err
 		f := Classify(err)
@@ -170,90 +167,90 @@ func (q *Node) report(cmds []*Command, late bool) {
 		case f == NoFailure || f == KeyFault || f == NoScript || errors.Is(err, errExpired): // no caller was left
 			continue
 		case c.requests[0].oneWay && (f == Rejected || f == Misconfigured): // the decisions may pass
-			q.client.host.Failed(f, err)
+			n.client.host.Failed(f, err)
 			continue
 		case late:
-			q.client.host.Failed(f, err)
+			n.client.host.Failed(f, err)
 		default:
-			q.breaker.failed(c.requests[0].Keys[0], f, err)
+			n.breaker.failed(c.requests[0].Keys[0], f, err)
 		}
 		return
 	}
 	if !late {
-		q.breaker.succeeded()
+		n.breaker.succeeded()
 	}
 }
 
-// begin notes that b leaves. The caller holds q.mu.
-func (q *Node) begin(b *batch) {
+// begin puts b on the wire. The caller holds n.mu.
+func (n *Node) begin(b *batch) {
 	first := b.requests
 	if len(b.corrections) > 0 {
 		first = b.corrections
 	}
 	b.sent, b.key = time.Now(), first[0].Keys[0]
-	q.onWire = append(q.onWire, b)
-	if !q.armed {
-		q.arm(q.client.Timeout)
+	n.onWire = append(n.onWire, b)
+	if !n.armed {
+		n.arm(n.client.Timeout)
 	}
 }
 
-// end notes that b is answered and reports whether it was late.
-func (q *Node) end(b *batch) (late bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.onWire = slices.DeleteFunc(q.onWire, func(sent *batch) bool { return sent == b })
+// end takes b off the wire and reports whether it was late.
+func (n *Node) end(b *batch) (late bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.onWire = slices.DeleteFunc(n.onWire, func(sent *batch) bool { return sent == b })
 	return b.late
 }
 
-// warm opens as many connections as the distance of the node needs: opening one
-// takes several round trips.
-func (q *Node) warm(key string) {
+// warm opens the connections that the distance of the node needs, because opening
+// one takes several round trips.
+func (n *Node) warm(key string) {
 	var probes sync.WaitGroup
-	for range q.trips.width() {
-		probes.Go(func() { _ = q.breaker.writeProbe(key) })
+	for range n.trips.width() {
+		probes.Go(func() { _ = n.breaker.writeProbe(key) })
 	}
 	probes.Wait()
 }
 
 // start runs f on a goroutine that close waits for. It reports false if the
-// queue is closed.
-func (q *Node) start(f func()) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
+// node is closed.
+func (n *Node) start(f func()) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
 		return false
 	}
-	q.stopped.Add(1)
-	go func() { defer q.stopped.Done(); f() }()
+	n.stopped.Add(1)
+	go func() { defer n.stopped.Done(); f() }()
 	return true
 }
 
-func (q *Node) isClosed() bool { q.mu.Lock(); defer q.mu.Unlock(); return q.closed }
+func (n *Node) isClosed() bool { n.mu.Lock(); defer n.mu.Unlock(); return n.closed }
 
-// close sends the queued requests, unless the breaker is open, and waits until
-// nothing is on the wire.
-func (q *Node) close() {
-	q.mu.Lock()
-	q.closed = true
+// close sends the queued requests, or drops them if the breaker is open, and waits
+// until nothing is on the wire.
+func (n *Node) close() {
+	n.mu.Lock()
+	n.closed = true
 	var dropped []*Request
-	if q.breaker.level.Load() == 0 {
-		dropped, q.queue = q.queue, nil
+	if n.breaker.level.Load() == 0 {
+		dropped, n.queue = n.queue, nil
 	}
-	if len(q.queue) > 0 || q.due() {
-		q.wakeWorker()
+	if len(n.queue) > 0 || n.due() {
+		n.wakeWorker()
 	}
-	q.work.Broadcast()
-	q.mu.Unlock()
+	n.work.Broadcast()
+	n.mu.Unlock()
 	for _, r := range dropped {
 		r.Err = ErrClosed
 		r.complete()
 	}
-	q.stopped.Wait()
-	q.passOn()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.closeAlone()
-	if q.overdue != nil {
-		q.overdue.Stop()
+	n.stopped.Wait()
+	n.passOn()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.closeAlone()
+	if n.overdue != nil {
+		n.overdue.Stop()
 	}
 }

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Request is a question to Redis about one key or several, and its reply. The
-// side that changes its state from pending owns it afterwards: the caller that
-// stops waiting, or the node that has the reply.
+// Request is a question to Redis about one or more keys, and its reply. The
+// side that changes its state from pending owns it afterwards: the node that has
+// the reply, or the caller that stops waiting.
 type Request struct {
 	Script *Script
 	Keys   []string
 	Args   []int64
-	Twice  bool // of a correction: it may be executed twice
-	Renews bool // of a correction: another one follows, so none is lost
+	Twice  bool // a correction that may be executed twice
+	Renews bool // a correction that another one follows, so its loss does not count
 
 	// Name, Limit and N describe the charge, if the request makes one: for Undo and for logs.
 	Name  string
@@ -41,7 +41,7 @@ type Request struct {
 	replies [MaxReplies]int64
 }
 
-// Undoer undoes the charge of a request whose caller has stopped waiting.
+// Undoer refunds the charge of a request whose caller has stopped waiting.
 type Undoer interface{ UndoCharge(*Request) }
 
 const (
@@ -54,8 +54,8 @@ var requests = sync.Pool{New: func() any {
 	return &Request{done: make(chan struct{}, 1), timer: newTimer()}
 }}
 
-// FreshRequests forgets the requests that could be used again: the timers and channels of a
-// bubble of testing/synctest belong to that bubble.
+// FreshRequests empties the pool for tests: the timers and channels of a bubble of
+// testing/synctest belong to that bubble.
 func FreshRequests() { requests = sync.Pool{New: requests.New} }
 
 func newTimer() *time.Timer {
@@ -64,8 +64,7 @@ func newTimer() *time.Timer {
 	return t
 }
 
-// NewRequest makes a request about one key. A caller may replace Keys, Args and Reply, to ask
-// about several.
+// NewRequest makes a request about key. To ask about several, replace Keys, Args and Reply.
 func NewRequest(s *Script, key string, a Args) *Request {
 	r := requests.Get().(*Request)
 	r.Script = s
@@ -83,7 +82,7 @@ func NewRequest(s *Script, key string, a Args) *Request {
 	return r
 }
 
-// NewPair makes a request about a key and a record beside it.
+// NewPair makes a request about key, with arguments a, and record, with arguments b.
 func NewPair(s *Script, key, record string, a, b Args) *Request {
 	r := NewRequest(s, key, a)
 	r.Keys = []string{key, record}
@@ -109,20 +108,20 @@ type Answer struct {
 // FlagMixed is added to the last reply about a key if other parameters are in use on it.
 const FlagMixed = 4
 
-// Flag is the last reply of every script, without FlagMixed.
+// Flag returns the last reply about the key, without FlagMixed.
 func (a Answer) Flag() int64 { return a.Reply[len(a.Reply)-1] &^ FlagMixed }
 
-// Mixed reports that other parameters are in use on the key.
+// Mixed reports whether other parameters are in use on the key.
 func (a Answer) Mixed() bool { return a.Reply[len(a.Reply)-1]&FlagMixed != 0 }
 
-// Answer is the reply about the i-th key.
+// Answer returns the reply about the i-th key.
 func (r *Request) Answer(i int) Answer {
 	n, k := r.Script.Replies, r.Script.Args
 	return Answer{r.Now, r.Args[i*k:][:k], r.Reply[i*n:][:n]}
 }
 
-// wait returns when r is answered, the timeout has passed, with what more adds to it, or ctx ends. It
-// reports false if r is abandoned and no longer belongs to the caller.
+// wait waits until r has a reply, ctx ends or the timeout passes and more does not extend it. It
+// reports false if it has abandoned r, which then no longer belongs to the caller.
 func (r *Request) wait(ctx context.Context, timeout time.Duration, more func(context.Context, *Request) time.Duration) bool {
 	defer r.timer.Stop()
 	for timeout > 0 {
@@ -143,8 +142,7 @@ func (r *Request) wait(ctx context.Context, timeout time.Duration, more func(con
 	return true
 }
 
-// complete delivers the reply to the caller, or undoes the charge if the caller
-// has stopped waiting.
+// complete wakes the caller, or refunds the charge if the caller has stopped waiting.
 func (r *Request) complete() {
 	switch {
 	case r.oneWay:

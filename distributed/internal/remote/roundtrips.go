@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// roundTrips is the latest round trips to a node, late replies included.
+// roundTrips records the latest round trips to a node, including late replies.
 type roundTrips struct {
 	mu     sync.Mutex
 	latest [128]time.Duration
-	n      int           // noted so far
+	n      int           // recorded so far
 	least  time.Duration // of the last few: the distance to the node
 	reply  time.Time     // of the last one
 }
 
-// pace is the time between two batches on a long way: nearer nodes have one batch
+// pace is the time between two batches to a distant node. Nearer nodes have one batch
 // on the wire, and requests that arrive meanwhile form the next one.
 const (
 	pace      = 2 * time.Millisecond
@@ -37,13 +37,13 @@ func (t *roundTrips) note(d time.Duration) {
 
 func (t *roundTrips) distance() time.Duration { t.mu.Lock(); defer t.mu.Unlock(); return t.least }
 
-// width is the number of batches that may be on the wire: a request must not wait
-// for a round trip before its own.
+// width returns the number of batches that may be on the wire, so that a request does
+// not wait for a round trip before its own.
 func (t *roundTrips) width() int {
 	return min(1+int(t.distance()/pace), maxOnWire)
 }
 
-// answeredWithin reports whether a reply has come in the last d.
+// answeredWithin reports whether a reply has arrived in the last d.
 func (t *roundTrips) answeredWithin(d time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,27 +10,26 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// router finds the queue to the node of a key: each node of a cluster and each
-// shard of a Ring has a queue and a breaker of its own.
+// router finds the Node of a key: one for each node of a cluster or shard of a Ring.
 //
 // The client knows which node serves a slot and follows redirections. The
-// router's own map only decides which queue a request waits in, so an old map
-// costs a redirection. Both are loaded again when a node fails.
+// router's own map only selects the queue, so an old map costs a redirection.
+// A failure of a node reloads both.
 type router struct {
 	client *Client
-	ring   func(key string) string   // the address of a key's shard of a Ring; nil: no Ring
+	ring   func(key string) string   // returns the address of a key's shard; nil: no Ring
 	keys   atomic.Uint32             // whether keys of several tags are decided in one step
-	slots  atomic.Pointer[slotNodes] // nil: not known yet
+	slots  atomic.Pointer[slotNodes] // nil: unknown yet
 	whole  *Node                     // of a single server; of a cluster, for slots without a known node
 
 	mu     sync.Mutex
 	nodes  map[string]*Node // by address
-	closed bool             // no further queue is opened
+	closed bool             // new nodes are born closed
 	once   sync.Once
 	stale  chan string // a key whose node has failed
 }
 
-// The states of router.keys. Until they are known to lie together, keys are decided apart.
+// The states of router.keys. In all but together, keys of several tags are decided apart.
 const (
 	unknown uint32 = iota
 	asked
@@ -38,7 +37,7 @@ const (
 	apart
 )
 
-// slotNodes is the queue of each slot's node; nil for a slot without one.
+// slotNodes holds the Node of each slot; nil for a slot without one.
 type slotNodes [clusterSlots]*Node
 
 func newRouter(s *Client) *router {
@@ -58,14 +57,14 @@ func newRouter(s *Client) *router {
 	return r
 }
 
-func (r *router) queue(key string) *Node {
+func (r *router) nodeOf(key string) *Node {
 	if r.ring != nil {
 		return r.shard(key)
 	}
 	r.once.Do(func() { r.client.Background(r.follow) })
 	if slots := r.slots.Load(); slots != nil {
-		if q := slots[slot(key)]; q != nil {
-			return q
+		if n := slots[slot(key)]; n != nil {
+			return n
 		}
 	}
 	return r.whole
@@ -75,25 +74,25 @@ func (r *router) shard(key string) *Node {
 	addr := r.ring(key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.node(addr)
+	return r.nodeAt(addr)
 }
 
-// node returns the queue to an address. The caller holds r.mu.
-func (r *router) node(addr string) *Node {
-	q := r.nodes[addr]
-	if q == nil {
-		q = newNode(r.client, addr)
-		q.closed = r.closed
-		r.nodes[addr] = q
+// nodeAt returns the node at addr. The caller holds r.mu.
+func (r *router) nodeAt(addr string) *Node {
+	n := r.nodes[addr]
+	if n == nil {
+		n = newNode(r.client, addr)
+		n.closed = r.closed
+		r.nodes[addr] = n
 	}
-	return q
+	return n
 }
 
-func (r *router) queues() (all []*Node) {
+func (r *router) nodesInUse() (all []*Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, q := range r.nodes {
-		all = append(all, q)
+	for _, n := range r.nodes {
+		all = append(all, n)
 	}
 	if len(all) == 0 && r.ring == nil {
 		all = append(all, r.whole)
@@ -107,8 +106,8 @@ func (r *router) sampleKeys() map[string]*Node {
 	keys, seen := map[string]*Node{}, map[*Node]bool{}
 	for i := range tries {
 		key := r.client.Prefix + ":{::" + strconv.Itoa(i) + "}::probe"
-		if q := r.queue(key); !seen[q] {
-			seen[q], keys[key] = true, q
+		if n := r.nodeOf(key); !seen[n] {
+			seen[n], keys[key] = true, n
 		}
 	}
 	return keys
@@ -120,21 +119,20 @@ func (r *router) close() {
 	r.mu.Unlock()
 	var group sync.WaitGroup
 	group.Go(r.whole.close)
-	for _, q := range r.queues() {
-		group.Go(q.close)
+	for _, n := range r.nodesInUse() {
+		group.Go(n.close)
 	}
 	group.Wait()
 }
 
-// noteApart notes that the client, or a proxy, parts keys: a wrapper hides the type of
-// the client.
+// noteApart records that keys with different tags cannot be decided together.
 func (r *router) noteApart() {
 	if r.keys.Swap(apart) != apart {
 		r.reload("")
 	}
 }
 
-// learn asks the host, unless the answer is known, whether keys lie together.
+// learn asks the host whether keys can be decided together, unless the answer is known.
 func (r *router) learn() error {
 	if r.keys.Load() >= together {
 		return nil
@@ -150,8 +148,8 @@ func (r *router) learn() error {
 	return err
 }
 
-// answered learns in the background, once a node has answered; after a failure not before a probe
-// interval has passed.
+// answered calls learn in the background after the first reply of a node, and after a failure
+// again at most once per probe interval.
 func (r *router) answered() {
 	if r.keys.Load() == unknown && r.keys.CompareAndSwap(unknown, asked) {
 		r.client.Background(func() {
@@ -162,15 +160,15 @@ func (r *router) answered() {
 	}
 }
 
-// reload asks for the map of slots; the node of key has failed.
+// reload makes follow load the map of slots, because the node of key has failed.
 func (r *router) reload(key string) {
 	select {
 	case r.stale <- key:
-	default: // one is due
+	default: // a reload is due already
 	}
 }
 
-// follow keeps the map of slots. A client that is no cluster has none.
+// follow keeps the map of slots current. Only a cluster has one.
 func (r *router) follow() {
 	const refresh = time.Minute // redirections show nothing
 	for key := ""; ; {
@@ -189,8 +187,8 @@ func (r *router) follow() {
 	}
 }
 
-// load reads the map of slots; the node of the key failed has failed, unless it is
-// empty. It reports false if there is no map.
+// load loads the map of slots. failed is a key whose node has failed, or empty. It
+// reports false if there is no map.
 func (r *router) load(failed string) bool {
 	ctx, cancel := context.WithTimeout(r.client.running, r.client.ReplyTimeout())
 	defer cancel()
@@ -202,7 +200,7 @@ func (r *router) load(failed string) bool {
 	return true
 }
 
-// replace puts a new map in use, and closes the queues to nodes that have gone.
+// replace installs a new map, and closes the nodes that are not in it.
 func (r *router) replace(slots []SlotRange) {
 	next, live := new(slotNodes), map[*Node]bool{}
 	r.mu.Lock()
@@ -211,17 +209,17 @@ func (r *router) replace(slots []SlotRange) {
 		if s.Addr == "" {
 			continue
 		}
-		q := r.node(s.Addr)
-		live[q] = true
+		n := r.nodeAt(s.Addr)
+		live[n] = true
 		for i := max(s.First, 0); i <= min(s.Last, clusterSlots-1); i++ {
-			next[i] = q
+			next[i] = n
 		}
 	}
 	r.slots.Store(next)
-	for addr, q := range r.nodes {
-		if !live[q] {
+	for addr, n := range r.nodes {
+		if !live[n] {
 			delete(r.nodes, addr)
-			r.client.Background(q.close)
+			r.client.Background(n.close)
 		}
 	}
 }

@@ -8,27 +8,27 @@ import (
 )
 
 // Transport carries commands to Redis; package distributed documents its methods. The context
-// of Do has a deadline, and ends with the client only.
+// of Do has a deadline, and is canceled only with the client.
 type Transport interface {
 	Do(ctx context.Context, cmds []*Command)
 	Cluster() bool
 	Slots(ctx context.Context, failed string) ([]SlotRange, error)
 }
 
-// SlotRange is slots of a cluster, from First to Last, that one master serves.
+// SlotRange is a range of a cluster's slots that one master serves.
 type SlotRange struct {
-	First, Last int    // 0 to 16383
+	First, Last int    // inclusive, 0 to 16383
 	Addr        string // of the master; empty if there is none
 }
 
-// ReplyError is an error reply of the server as it came.
+// ReplyError is the text of the server's error reply.
 type ReplyError string
 
 // Error returns at most the first 256 bytes.
 func (e ReplyError) Error() string { return warning.Clip(string(e), warning.Longest) }
 
-// ErrNotSent is wrapped by the error of a command that has certainly not been executed.
+// ErrNotSent marks the error of a command that has certainly not been executed.
 var ErrNotSent = errors.New("distributed: the command was not sent")
 
-// errClientClosed reports that the caller has closed the client before the store.
+// errClientClosed reports that the caller closed the client before the store.
 var errClientClosed = errors.New("distributed: the client of Redis is closed")

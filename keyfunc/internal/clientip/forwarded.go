@@ -166,8 +166,8 @@ func parseForwarded(line string, nodes *[maxHops]string) (int, bool) {
 	return 0, false
 }
 
-// forwardedElement reads pairs up to a comma, with which rest begins, or to
-// the end of the line. The grammar lets pairs be empty.
+// forwardedElement reads pairs, which may be empty, up to a comma, with which rest
+// begins, or to the end of the line.
 func forwardedElement(s string) (node, rest string, ok bool) {
 	seen := false
 	for {
@@ -210,8 +210,8 @@ func forwardedPair(s string) (name, value, rest string, ok bool) {
 	return name, s[:i], s[i:], i > 0
 }
 
-// quotedString reads a quoted-string (RFC 9110 section 5.6.4) and removes the
-// quotes and backslashes.
+// quotedString reads a quoted-string (RFC 9110 section 5.6.4) and returns its value
+// without quotes and backslashes.
 func quotedString(s string) (value, rest string, ok bool) {
 	var b strings.Builder
 	from := 1
@@ -237,11 +237,11 @@ func quotedString(s string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// quotable reports whether c is allowed in a quoted-string, escaped or not:
-// anything but control characters other than the tab.
+// quotable reports whether a quoted-string may hold c, escaped or not: every byte
+// except control characters other than the tab.
 func quotable(c byte) bool { return c == '\t' || (c >= ' ' && c != 0x7f) }
 
-// tokenLen is the length of the token (RFC 9110 section 5.6.2) at the start of s.
+// tokenLen returns the length of the token (RFC 9110 section 5.6.2) at the start of s.
 func tokenLen(s string) int {
 	i := 0
 	for i < len(s) && isTokenChar(s[i]) {
