@@ -172,5 +172,8 @@ func ExampleStore_Stats() {
 	defer stop()
 	s := store.Stats()
 	fmt.Println(s.Nodes, s.Away, s.Far(), s.Instances, s.Percent)
-	// Output: 1 0 false 4 100
+	fmt.Println(s.WithoutRedis())
+	// Output:
+	// 1 0 false 4 100
+	// each limit with a share of 1/4 in this instance
 }

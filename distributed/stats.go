@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/sluice-go/sluice/distributed/internal/remote"
@@ -46,6 +47,21 @@ type Stats struct {
 // Far reports that a node which is not healthy does answer, but later than the timeout:
 // Redis is far or slow, and not away.
 func (s *Stats) Far() bool { return s.Away > 0 && s.RoundTrip > s.Timeout }
+
+// WithoutRedis says in words what decides while Redis is away, and with which share, for logs and pages.
+func (s *Stats) WithoutRedis() string {
+	switch s.Fallback {
+	case FallbackAllow:
+		return "nothing: every request is admitted"
+	case FallbackDeny:
+		return "nothing: every request is denied"
+	}
+	share := fmt.Sprintf("each limit with a share of 1/%d in this instance", s.Instances)
+	if !s.Counted {
+		share += fmt.Sprintf(" (%d instances are assumed, none is counted yet)", s.Instances)
+	}
+	return share
+}
 
 // Stats returns a snapshot. It does not wait for Redis. Its parts are read one
 // after another and may be a moment apart.

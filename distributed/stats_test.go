@@ -79,3 +79,15 @@ func TestStatsCountNodes(t *testing.T) {
 	}
 	require.Equal(t, 2, store.Stats().Nodes)
 }
+
+// A store says how it decides without Redis.
+func TestStatsSayWhatDecidesWithoutRedis(t *testing.T) {
+	for decides, s := range map[string]distributed.Stats{
+		"each limit with a share of 1/16 in this instance (16 instances are assumed, none is counted yet)": {Instances: 16},
+		"each limit with a share of 1/3 in this instance":                                                  {Instances: 3, Counted: true},
+		"nothing: every request is admitted":                                                               {Fallback: distributed.FallbackAllow},
+		"nothing: every request is denied":                                                                 {Fallback: distributed.FallbackDeny},
+	} {
+		require.Equal(t, decides, s.WithoutRedis())
+	}
+}

@@ -60,6 +60,7 @@ func TestStartWithoutRedis(t *testing.T) {
 	require.NoError(t, set.Close())
 	require.Equal(t, 1, strings.Count(log.String(), "not been read"), log.String())
 	require.Contains(t, log.String(), "level=ERROR")
+	require.Contains(t, log.String(), "those beneath Over are in force, and other rules deny\" decides=\"each limit with a share of 1/1 in this instance\"")
 	require.NotContains(t, log.String(), "last known")
 }
 

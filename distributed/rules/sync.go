@@ -56,11 +56,12 @@ func (r *Rules) poll() {
 		return
 	}
 	if r.failed++; r.failed == 1 && r.ctx.Err() == nil {
+		now := r.store.Stats()
 		level, text := slog.LevelWarn, "rules: cannot read the rules from Redis; the last known ones stay in force"
 		if !r.loaded.Load() {
-			level, text = slog.LevelError, "rules: the rules have not been read from Redis; until then the limits of WithLimit are in force, and rules without one deny"
+			level, text = slog.LevelError, "rules: the rules have not been read from Redis; until then the limits of WithLimit and those beneath Over are in force, and other rules deny"
 		}
-		r.logger.Log(r.ctx, level, text, "key", r.keys[0], "err", warning.Clip(err.Error(), warning.Longest))
+		r.logger.Log(r.ctx, level, text, "decides", now.WithoutRedis(), "key", r.keys[0], "err", warning.Clip(err.Error(), warning.Longest))
 	}
 	if c, ok := r.store.Client().(interface{ ReloadState(context.Context) }); ok {
 		c.ReloadState(r.ctx) // a cluster may have a new master

@@ -86,6 +86,11 @@ var (
 // The dashboard and the alerts ask for metrics, labels and results that are there.
 func TestKitKnowsTheMetrics(t *testing.T) {
 	metrics := served(t)
+	server, err := os.ReadFile("../rls/server.go") // the kit is that of both programs
+	require.NoError(t, err)
+	for _, m := range regexp.MustCompile(`Counter\("(rls_\w+)"`).FindAllStringSubmatch(string(server), -1) {
+		metrics += "\n" + m[1] + " 0\n"
+	}
 	all := queries(t)
 	require.Greater(t, len(all), 15)
 	outcomes := regexp.MustCompile(`ratelimit_outcome="([^"]*)"`).FindAllStringSubmatch(metrics+`ratelimit_outcome="failed_open"`, -1)
@@ -203,6 +208,9 @@ func kindsIn(t *testing.T, path string) (kinds []string) {
 			require.NoError(t, err)
 			require.Empty(t, f.Warnings)
 			require.NotEmpty(t, f.Trusted, "there is an ingress")
+			for _, p := range f.Trusted {
+				require.GreaterOrEqual(t, p.Bits(), 24, "%s: every pod in it could choose its key", p)
+			}
 			for _, secret := range []config.Secret{f.AdminToken, f.Pepper} {
 				if !secret.IsZero() {
 					require.Contains(t, string(text), "--from-literal="+filepath.Base(secret.File)+"=", "the Secret is made")

@@ -86,3 +86,37 @@ func TestOperatorsAdjustCallers(t *testing.T) {
 		require.Eventually(t, func() bool { return last.ask("/", "X-User", "ann") == 429 }, 10*time.Second, 20*time.Millisecond, "it ends by itself")
 	}
 }
+
+// At a start without Redis the first line of the log says what decides meanwhile, and with which share; so
+// does /status, until Redis is there. The gateway is ready: no limit of its file waits for Redis.
+func TestStartWithoutRedis(t *testing.T) {
+	t.Setenv("GATEWAY_TEST_TOKEN", adminToken)
+	u := upstream(t, func(http.ResponseWriter, *http.Request) {})
+	for fallback, decides := range map[string]string{
+		"":                  "each limit with a share of 1/16 in this instance (16 instances are assumed, none is counted yet)",
+		", instances: 3":    "each limit with a share of 1/3 in this instance",
+		", fallback: allow": "nothing: every request is admitted",
+		", fallback: deny":  "nothing: every request is denied",
+	} {
+		for _, token := range []string{"", "admin_token: {env: GATEWAY_TEST_TOKEN}\n"} {
+			server := redistest.Start(t)
+			server.Kill()
+			p := start(t, token+"store: redis\nredis: {addresses: ['"+server.Addr()+"']"+fallback+"}\ntimeouts: {unready: 0s}\nroutes: [{pattern: /, upstream: '"+u+"', limits: [{name: a, key: global, limit: 32/h}]}]\n")
+			first, _, _ := strings.Cut(p.log.String(), "\n")
+			require.Contains(t, first, `level=WARN msg="Redis is away at the start" code=gateway.without_redis decides="`+decides+`"`)
+			status, _ := p.get(p.admin + "/readyz")
+			require.Equal(t, 200, status)
+			_, text := p.get(p.admin + "/status")
+			require.Contains(t, text, `"decides": "`+decides+`"`)
+			if fallback == "" {
+				server.Restart()
+				require.Eventually(t, func() bool {
+					p.get(p.front)
+					_, text := p.get(p.admin + "/status")
+					return strings.Contains(text, `"decides": "Redis"`)
+				}, 20*time.Second, 20*time.Millisecond)
+			}
+			p.end()
+		}
+	}
+}

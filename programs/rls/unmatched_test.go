@@ -58,6 +58,10 @@ func TestTyposAreSeen(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, rls.RateLimitResponse_OK, resp.OverallCode)
 	}
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(twoLimits, "100/s", "100/min", 1)), 0o600))
+	require.Eventually(t, func() bool {
+		return strings.Contains(log.String(), `changed="[edge.generic_key.everybody: 100/s -> 100/min]"`)
+	}, 10*time.Second, 10*time.Millisecond, log)
 	ask("edge", "generic_key=everybody")
 	ask("edge", "plan=gold")
 	ask("edge", "path=/login", "remote_address=192.0.2.1")

@@ -31,6 +31,7 @@
 //   - allowed, canceled, failed_open, failed_closed;
 //   - denied;
 //   - shadowed: admitted by a shadow limit (algo.Shadow) that would have denied it;
+//   - off: admitted since no limit was in force (algo.SourceOff), as while a switch is off;
 //   - unknown, for an event with an unknown result.
 //
 // ratelimit.reason says why a request was denied or shadowed: quota, overload, banned or never. Other

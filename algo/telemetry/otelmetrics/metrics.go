@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -14,8 +15,20 @@ import (
 	"github.com/sluice-go/sluice/internal/option"
 )
 
-// scope is the name of the meter.
+// scope is the name of the meter, and of this module.
 const scope = "github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
+
+// version returns the version of this module in the program, as far as the build recorded it.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range info.Deps {
+			if dep.Path == scope && dep.Version != "" {
+				return dep.Version
+			}
+		}
+	}
+	return "(devel)"
+}
 
 // Metrics counts events. Its method Observe is a telemetry.Observer. It is safe
 // for concurrent use.
@@ -63,7 +76,7 @@ func New(provider metric.MeterProvider, opts ...Option) (*Metrics, error) {
 	if err := option.Apply(m, opts, Option.split, nil); err != nil {
 		return nil, fmt.Errorf("otelmetrics: New: %w", err)
 	}
-	if err := m.instruments(provider.Meter(scope)); err != nil {
+	if err := m.instruments(provider.Meter(scope, metric.WithInstrumentationVersion(version()))); err != nil {
 		return nil, fmt.Errorf("otelmetrics: New: %w", err)
 	}
 	return m, nil

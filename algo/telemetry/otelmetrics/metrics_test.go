@@ -32,7 +32,8 @@ import (
 // which has many dependencies; examples/metrics tests with the SDK.
 type provider struct {
 	noop.MeterProvider
-	fail string // the instrument that fails
+	fail    string // the instrument that fails
+	version string // of the scope
 
 	mu       sync.Mutex
 	sums     map[string]float64
@@ -53,7 +54,29 @@ func newMetrics(t testing.TB, opts ...otelmetrics.Option) (*provider, *otelmetri
 	return p, m
 }
 
-func (p *provider) Meter(string, ...metric.MeterOption) metric.Meter { return meter{p: p} }
+func (p *provider) Meter(_ string, opts ...metric.MeterOption) metric.Meter {
+	c := metric.NewMeterConfig(opts...)
+	p.version = c.InstrumentationVersion()
+	return meter{p: p}
+}
+
+// Backends tell instrumentations apart by the version of the scope.
+func TestScopeHasAVersion(t *testing.T) {
+	p, _ := newMetrics(t)
+	require.NotEmpty(t, p.version)
+}
+
+// What a limit admits that is off is no decision of it.
+func TestOffIsNotAllowed(t *testing.T) {
+	p, m := newMetrics(t)
+	m.Observe(telemetry.Event{Policy: "a", Decision: algo.Decision{Allowed: true, Limit: 1}})
+	for range 2 {
+		m.Observe(telemetry.Event{Policy: "a", Decision: algo.Decision{Allowed: true, Source: algo.SourceOff}})
+	}
+	const of = "requests ratelimit.outcome=%s,ratelimit.policy=a,ratelimit.transport=http"
+	require.Equal(t, 1.0, p.sums[fmt.Sprintf(of, "allowed")])
+	require.Equal(t, 2.0, p.sums[fmt.Sprintf(of, "off")])
+}
 
 type meter struct {
 	noop.Meter

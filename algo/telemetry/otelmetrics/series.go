@@ -16,7 +16,7 @@ var results = [...]struct{ outcome, reason string }{
 	{"allowed", ""}, {"canceled", ""}, {"failed_open", ""}, {"failed_closed", ""},
 	{"denied", "quota"}, {"denied", "overload"}, {"denied", "banned"}, {"denied", "never"},
 	{"shadowed", "quota"}, {"shadowed", "overload"}, {"shadowed", "banned"}, {"shadowed", "never"},
-	{"unknown", ""},
+	{"off", ""}, {"unknown", ""},
 }
 
 // resultOf returns an index into results.
@@ -25,6 +25,9 @@ func resultOf(e *telemetry.Event) int {
 	case telemetry.Allowed:
 		if e.Decision.Trial != algo.Admitted {
 			return 8 + indexOf(e.Decision.Trial)
+		}
+		if e.Decision.Source == algo.SourceOff {
+			return 12
 		}
 		return 0
 	case telemetry.Canceled:

@@ -84,7 +84,7 @@ func TestPage(t *testing.T) {
 	b.do(chromedp.Click("#block"))
 	b.until(`document.querySelector("#key-hash").textContent.includes("blocked for 60 min, in this process")`)
 	require.Equal(t, 1, s.users.Blocked())
-	b.until(`/^token-bucket, \d+ of 1\.0.M keys, 1 blocked$/.test(document.querySelector("#policies small").textContent)`)
+	b.until(`/^token-bucket, \d+ keys, room for 1\.0.M or more, 1 blocked$/.test(document.querySelector("#policies small").textContent)`)
 	b.until(`document.querySelector("#key-says").textContent.startsWith("Blocked until ")`)
 	b.until(`[...document.querySelectorAll("#last .badge")].some((x) => x.textContent === "blocked 429")`)
 	b.do(chromedp.Click("#blocks td:last-child button"))
@@ -264,4 +264,15 @@ func TestWithoutANetwork(t *testing.T) {
 func isOff(l *admin.Controlled) bool {
 	off, _, _ := l.SwitchedOff()
 	return off
+}
+
+// A page that is refused has no numbers: a zero would be taken for data.
+func TestRefusedPageShowsNoZeros(t *testing.T) {
+	s := stageScene(t, admin.WithAuthorizeRead(admin.Bearer(token)), admin.WithAuthorize(admin.Bearer(token)), quiet())
+	b := open(t)
+	b.size(1280, 900, "light")
+	b.do(chromedp.Navigate(s.url))
+	b.until(`document.querySelector("#live").textContent === "Refused"`)
+	require.Positive(t, js[int](b, `document.querySelectorAll(".legend b").length`))
+	require.True(t, js[bool](b, `[...document.querySelectorAll(".legend b")].every((n) => n.textContent === "–")`))
 }

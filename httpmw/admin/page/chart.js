@@ -23,7 +23,7 @@ export class Chart {
 		host.replaceChildren(this.svg);
 		legend.replaceChildren();
 		for (const [name, text] of Object.entries({ ...layers, ...lines })) {
-			this.numbers[name] = el("b", {}, "0");
+			this.numbers[name] = el("b", {}, "–");
 			legend.append(el("div", {}, this.swatch(name), el("span", {}, text), this.numbers[name]));
 		}
 		this.when = legend.appendChild(el("div", { class: "when", "aria-live": "polite" }));
@@ -116,7 +116,7 @@ export class Chart {
 	read() {
 		const i = this.at < 0 ? span - 1 : this.at;
 		for (const [name, node] of Object.entries(this.numbers)) {
-			const n = this.data[name] ? this.data[name][i] : 0;
+			const n = this.data[name] ? this.data[name][i] : -1;
 			say(node, n < 0 ? "–" : number(n));
 		}
 		const near = this.marks.filter((m) => Math.abs(m.at - i) < 2).map((m) => m.text);

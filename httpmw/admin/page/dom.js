@@ -35,11 +35,13 @@ export function options(select, pairs) {
 }
 
 export function number(n) {
-	if (n === 2147483647) return "no limit";
 	if (n >= 1e6) return (n / 1e6).toFixed(n < 1e7 ? 1 : 0) + " M";
 	if (n > 0 && n < 10 && n % 1) return n.toFixed(1);
 	return Math.round(n).toLocaleString("en").replaceAll(",", "\u202f");
 }
+
+// inFlight writes a limit in flight.
+export const inFlight = (n) => (n === 2147483647 ? "no limit" : number(n));
 
 // time writes seconds; null: for ever.
 export function time(s) {

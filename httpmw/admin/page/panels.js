@@ -1,5 +1,5 @@
 // Panels of adaptive limiters and of stores.
-import { $, el, number, policyName, say, sum, time } from "./dom.js";
+import { $, el, inFlight, number, policyName, say, sum, time } from "./dom.js";
 import { Chart, span } from "./chart.js";
 import { sources } from "./tables.js";
 
@@ -63,7 +63,7 @@ class Adaptive extends Panel {
 
 	update(a, process, history) {
 		this.set("In flight", number(a.in_flight));
-		this.set("Limit", number(a.limit));
+		this.set("Limit", inFlight(a.limit));
 		this.set("Waiting", number(a.waiting));
 		this.set("Takes", a.rtt ? time(a.rtt) : "–");
 		this.set("Pace at the limit", a.pace ? number(a.pace) : "–", a.pace ? "/s" : "");
@@ -73,7 +73,7 @@ class Adaptive extends Panel {
 		else if (a.in_flight >= a.limit) this.mark("at its limit", "warn");
 		else this.mark("has room", "good");
 		this.drawing.show({ "in-flight": history.a, limit: history.b });
-		this.parts.replaceChildren(...a.strategies.map((s) => el("tr", {}, el("td", {}, s.name), el("td", {}, number(s.limit)),
+		this.parts.replaceChildren(...a.strategies.map((s) => el("tr", {}, el("td", {}, s.name), el("td", {}, inFlight(s.limit)),
 			el("td", {}, ...signal(s), s.estimate ? el("small", {}, " " + s.estimate) : null))));
 		this.shares.hidden = !a.tenants.length;
 		this.tenants.replaceChildren(...a.tenants.map((t) => el("tr", {}, el("td", { class: "mono" }, t.hash || "no key", t.key ? el("small", {}, " " + t.key) : null),

@@ -1,5 +1,5 @@
 // Policies, most limited keys, last decisions.
-import { $, el, label, number, options, places, policyName, say, sum, svg, time } from "./dom.js";
+import { $, el, inFlight, label, number, options, places, policyName, say, sum, svg, time } from "./dom.js";
 import { action } from "./api.js";
 
 const rows = new Map();
@@ -44,7 +44,7 @@ class Row {
 
 	update(p, counts, actions) {
 		this.on = p.on;
-		say(this.kind, p.registered ? p.kind + (p.table ? `, ${number(p.table.keys)} of ${number(p.table.capacity)} keys` : "") + (p.blocked ? `, ${p.blocked} blocked` : "") : "not registered");
+		say(this.kind, p.registered ? p.kind + (p.table ? `, ${number(p.table.keys)} keys, room for ${number(p.table.capacity)} or more` : "") + (p.blocked ? `, ${p.blocked} blocked` : "") : "not registered");
 		this.trial.hidden = !p.off;
 		this.full.hidden = !p.table || !p.table.overflowed;
 		if (p.table) {
@@ -96,7 +96,7 @@ class Row {
 
 function limit(l) {
 	if (!l) return "by key";
-	if (l.unit === "concurrent-requests") return `${number(l.quota)} in flight`;
+	if (l.unit === "concurrent-requests") return `${inFlight(l.quota)} in flight`;
 	return l.window ? `${number(l.quota)} in ${time(l.window)}` : number(l.quota);
 }
 

@@ -28,7 +28,7 @@ type Service interface {
 	Serve(ctx context.Context, poll time.Duration, hup <-chan os.Signal) error
 }
 
-// Command is a command with the flags -config, -check, -poll, -health, -version
+// Command is a command with the flags -config, -check, -poll, -log, -health, -version
 // and, where there is a Demo, -demo.
 type Command struct {
 	Name  string                             // the file is Name.yaml by default
@@ -41,15 +41,18 @@ type Command struct {
 	// and, until ctx ends, the services that the file needs. about suggests
 	// requests to try.
 	Demo func(ctx context.Context, folder string) (path, about string, err error)
+
+	everywhere func(*slog.Logger) // makes a log that of the process
 }
 
 // Main runs the command and ends the process. Interrupted or terminated, the
 // service stops in order; a second signal ends the process at once.
 func (c Command) Main() {
-	log := slog.New(slog.NewTextHandler(os.Stderr, LogOptions))
-	slog.SetDefault(log)
-	slog.SetLogLoggerLevel(slog.LevelWarn) // lines of package log
-	eventlog.Warnings(log)
+	c.everywhere = func(log *slog.Logger) {
+		slog.SetDefault(log)
+		slog.SetLogLoggerLevel(slog.LevelWarn) // lines of package log
+		eventlog.Warnings(log)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
@@ -74,6 +77,7 @@ func (c Command) Run(ctx context.Context, args []string, stdout, stderr io.Write
 	path := flags.String("config", c.Name+".yaml", "the file")
 	check := flags.Bool("check", false, "check the file and exit: status 1 if it is wrong")
 	poll := flags.Duration("poll", 2*time.Second, "how often the file is looked at for changes")
+	format := flags.String("log", "text", "text or json: the lines of the log")
 	health := flags.Bool("health", false, "ask the running process whether it is ready and exit: status 1 if it is not")
 	version := flags.Bool("version", false, "print the version and exit")
 	demo, sent := new(bool), new(string)
@@ -93,6 +97,14 @@ func (c Command) Run(ctx context.Context, args []string, stdout, stderr io.Write
 	if *poll <= 0 {
 		fmt.Fprintf(stderr, "%s: -poll is %v, want more than 0\n", c.Name, *poll)
 		return 2
+	}
+	log, err := newLog(*format, stderr)
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", c.Name, err)
+		return 2
+	}
+	if c.everywhere != nil {
+		c.everywhere(log)
 	}
 	if *demo {
 		done, err := c.demonstrate(ctx, path, stdout)
@@ -125,7 +137,7 @@ func (c Command) Run(ctx context.Context, args []string, stdout, stderr io.Write
 	if *health {
 		return askHealth(ctx, f.Admin, stdout)
 	}
-	return c.serve(ctx, f, *poll, stdout, stderr, hup)
+	return c.serve(ctx, f, *poll, log, stdout, stderr, hup)
 }
 
 // demonstrate prepares a demo; done removes it.
@@ -163,8 +175,7 @@ func hashUnder(f *config.File) error {
 	return nil
 }
 
-func (c Command) serve(ctx context.Context, f *config.File, poll time.Duration, stdout, stderr io.Writer, hup <-chan os.Signal) int {
-	log := slog.New(slog.NewTextHandler(stderr, LogOptions))
+func (c Command) serve(ctx context.Context, f *config.File, poll time.Duration, log *slog.Logger, stdout, stderr io.Writer, hup <-chan os.Signal) int {
 	redis.SetLogger(clientLog{log})
 	if err := hashUnder(f); err != nil {
 		fmt.Fprintln(stderr, err)

@@ -7,6 +7,10 @@ import (
 	"strings"
 )
 
+// InFile gives messages of the library the names of the file in place of those of Go.
+var InFile = strings.NewReplacer(", or set IPConfig.TrustAll", "", "IPConfig.TrustAll", "trust in every sender",
+	" (algo.DenyAll denies everything)", "", "MaxKeys", "keys of the limit", "max keys is", "keys is")
+
 // Error is one mistake in a file, and its place.
 type Error struct {
 	File   string

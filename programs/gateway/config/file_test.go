@@ -102,7 +102,9 @@ func TestMistakes(t *testing.T) {
 		{"cost", limit("limit: 1/s, cost: -1"), "f:5:46: routes[0].limits[0].cost: is \"-1\", want a whole number from 1"},
 		{"missing key", head + "    missing_key: open\n", "f:4:18: routes[0].missing_key: is \"open\", want one of shared, deny, skip"},
 		{"duration", head + "timeouts: {drain: soon}\n", "f:4:19: timeouts.drain: is \"soon\", want a duration"},
-		{"trusts everybody", head + "trusted_proxies: [0.0.0.0/0]\n", "f:4:18: trusted_proxies: "},
+		{"trusts everybody", head + "trusted_proxies: [0.0.0.0/0]\n", "f:4:18: trusted_proxies: keyfunc: the trusted prefixes hold all of IPv4, so any client could choose its key: list only your proxies"},
+		{"nothing", limit("limit: 0/s"), "count is 0, want 1 or more"},
+		{"keys", limit("limit: 1/s keys 0"), "keys is 0, want 1 to"},
 		{"no prefix", head + "trusted_proxies: [10.0.0.0/8, x]\n", `f:4:31: trusted_proxies[1]: is "x", want an address or a prefix`},
 		{"pepper", head + "pepper: {env: A, file: b}\n", "f:4:9: pepper: wants one of env and file"},
 		{"overload", head + "overload: perhaps\n", "f:4:11: overload: is \"perhaps\", want true or false"},
@@ -123,6 +125,7 @@ func TestMistakes(t *testing.T) {
 			_, err := config.Parse("f", []byte(test.file))
 			var errs config.Errors
 			require.ErrorAs(t, err, &errs)
+			require.NotRegexp(t, `IPConfig|DenyAll|MaxKeys|max keys`, err.Error(), "the names of the file")
 			require.Contains(t, err.Error(), test.want)
 			require.Len(t, errs, 1, "%v", err)
 		})

@@ -32,7 +32,7 @@ const mostDepth = 16
 func (v value) fail(format string, args ...any) {
 	v.r.errs = append(v.r.errs, &Error{
 		File: v.r.file, Line: v.node.Line, Column: v.node.Column,
-		Field: v.path, Reason: fmt.Sprintf(format, args...),
+		Field: v.path, Reason: InFile.Replace(fmt.Sprintf(format, args...)),
 	})
 }
 

@@ -116,6 +116,7 @@ type Status struct {
 		Hash string `json:"hash"` // of the contents in force
 	} `json:"config"`
 	Overload  string   `json:"overload"`
+	Decides   string   `json:"decides"`    // who decides about the limits now, and without Redis with which share
 	LimitsOff []string `json:"limits_off"` // limits that deny nothing, with the reason and the end
 }
 
@@ -130,7 +131,23 @@ func (p *Panel) Status(w *reload.Watcher, overload *adaptive.Limiter) (s Status)
 	if overload != nil {
 		s.Overload = overload.Explain().String()
 	}
+	s.Decides = p.decides()
 	return s
+}
+
+// decides says who decides about the limits now. A node that has not answered yet is away.
+func (p *Panel) decides() string {
+	if p.store == nil {
+		return "this process"
+	}
+	st := p.store.Stats()
+	switch {
+	case st.Away == 0 && st.RoundTrip > 0:
+		return "Redis"
+	case st.Away < st.Nodes && st.RoundTrip > 0:
+		return fmt.Sprintf("Redis; for %d of %d nodes: %s", st.Away, st.Nodes, st.WithoutRedis())
+	}
+	return st.WithoutRedis()
 }
 
 // Limit is a limit in force as the page shows it.

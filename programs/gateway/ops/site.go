@@ -48,6 +48,7 @@ func NewSite(program string, f *config.File, log *slog.Logger, overload func() *
 		return s, f.Errorf("redis", "%v", err)
 	}
 	s.Store, s.close = store, append(s.close, closeStore)
+	s.ping()
 	if s.Panel, err = NewPanel(f, program, store, log); err != nil {
 		return s, err
 	}
@@ -60,6 +61,20 @@ func NewSite(program string, f *config.File, log *slog.Logger, overload func() *
 	}
 	s.Observe = telemetry.Tee(s.Metrics.Observe, s.Panel.Observe, s.denials.Observe)
 	return s, s.Metrics.About(Version(), store)
+}
+
+// ping logs at the start what decides while Redis does not. The program starts all the same.
+func (s *Site) ping() {
+	if s.Store == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := s.Store.Ping(ctx); err != nil {
+		now := s.Store.Stats()
+		s.log.Warn("Redis is away at the start", "code", "gateway.without_redis", "decides", now.WithoutRedis(),
+			"do", "look at Redis and at the network to it; no restart is needed", "error", err)
+	}
 }
 
 // Version is the version of the program, as far as the build recorded it.

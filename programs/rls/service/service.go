@@ -89,7 +89,7 @@ func (s *Service) Apply(f *config.File) error {
 	f.LogWarnings(s.opts.Log)
 	s.opts.Log.Info("configuration loaded", "file", f.Path, "hash", f.Hash, "domains", len(f.Domains),
 		"kept", changes.Kept, "adjusted", changes.Adjusted, "added", changes.Added,
-		"removed", changes.Removed, "begun_anew", changes.Replaced)
+		"removed", changes.Removed, "begun_anew", changes.Replaced, "changed", named(f, changes.Changed))
 	return nil
 }
 

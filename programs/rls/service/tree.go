@@ -54,6 +54,18 @@ func wanted(f *config.File) map[string]algo.Spec {
 	return all
 }
 
+// named gives changes of limits the names of operators.
+func named(f *config.File, changes []string) []string {
+	each(f, func(d *config.Descriptor) {
+		for i, change := range changes {
+			if rest, ok := strings.CutPrefix(change, d.ID+": "); ok {
+				changes[i] = d.Name + ": " + rest
+			}
+		}
+	})
+	return changes
+}
+
 // each visits every descriptor with a limit.
 func each(f *config.File, visit func(*config.Descriptor)) {
 	var down func([]*config.Descriptor)
