@@ -12,7 +12,7 @@
 // [NewLeakyBucket], [NewPacer], [NewFixedWindow], [NewSlidingWindow] and [NewSlidingLog] keep other bounds. They take
 // a [Rate], by [PerSecond], [PerMinute], [PerHour], [PerDay], [PerSecondFloat], [Per] or [Every], with [Week],
 // [Month] and [Quarter] as periods, and each [Option] that it names: [Burst], [MaxWait], [Slack], [Cells], [Zone],
-// [StartDay], [MaxKeys], [DenyNew], [Clock]. [Stats] are the numbers of its table of keys.
+// [StartDay], [MaxKeys], [DenyNew], [Clock]. [Stats], and [StatsOf] with wrappers, describe its table of keys.
 //
 // # Deciding
 //
