@@ -89,9 +89,12 @@ func (p *pace) end(c *counters, n int64, s Sample, since, patience int64) {
 		c.good.Add(1)
 	}
 	switch {
-	case !good && us >= typical && (!s.Outcome.Timed() && rtt >= patience || float64(rtt) > p.target*1e9):
+	case !good && us > typical+typical/16 && (!s.Outcome.Timed() && rtt >= patience || float64(rtt) > p.target*1e9):
 		c.left.Add(1)
 		c.waited.Add(us)
+	case !good && !s.Outcome.Timed(): // a 404, not a client that left: as many 404s took longer
+		c.left.Add(-1)
+		c.waited.Add(-us)
 	case !s.Outcome.Timed(): // a stream, or a slow client: its time means nothing
 	case fresh && c.sampling.TryLock(): // if two end at once, one sample suffices
 		c.fit.add(sample(float64(n), float64(us)/1e6))
@@ -116,7 +119,7 @@ func (p *pace) update(at int64, c counts, n float64) {
 	p.fit = p.generations[1]
 	p.fit.add(p.generations[0])
 	keep := math.Exp(-dt / slowMemory)
-	p.left, p.waited = p.left*keep+c.left, p.waited*keep+c.waited
+	p.left, p.waited = max(p.left*keep+c.left, 0), max(p.waited*keep+c.waited, 0)
 	p.typical.Store(int64(p.fit.mean() * 1e6))
 	if p.old.Load() {
 		p.old.Store(p.aged > p.slow/2)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
 )
 
 // healed are spans of a load that lasts: a limiter may need 15 s, and then has no excuse.
@@ -170,5 +172,46 @@ func TestLives(t *testing.T) {
 		}
 		t.Logf("%.2f of a thousand denied: %s", 1000*denied/sum, c.ID)
 		assert.LessOrEqual(t, denied/sum, .001, c.ID)
+	}
+}
+
+// notFound answers a share of the requests with 404 after the usual work.
+type notFound struct {
+	gate
+	w     *world
+	share float64
+}
+
+func (g notFound) enter(r *request) func(algo.Outcome) {
+	leave := g.gate.enter(r)
+	if leave == nil || g.w.rng.Float64() >= g.share {
+		return leave
+	}
+	return func(o algo.Outcome) {
+		if o == algo.Succeeded {
+			o = algo.Failed | algo.Untimed
+		}
+		leave(o)
+	}
+}
+
+// TestNotFound: a 404 after the usual work is not taken for a client that left, so a service without a queue denies
+// next to nothing.
+func TestNotFound(t *testing.T) {
+	for _, share := range []float64{.05, .2, .5} {
+		for _, service := range []time.Duration{60 * ms, 100 * ms} {
+			for _, cv := range []float64{0, .5, 1} {
+				c := Cell{Service: service, CV: cv, Target: 500 * ms, SLO: 500 * ms,
+					Phases: []Phase{{For: settles + 30*sec, Skip: settles, Load: 500 * service.Seconds(), Good: no, Denied: no}}}
+				by := ours()
+				make := by.make
+				by.make = func(w *world) (gate, error) {
+					g, err := make(w)
+					return notFound{g, w, share}, err
+				}
+				rows := Run(t, c, by, Client{10 * sec, false}, 1)
+				require.LessOrEqual(t, rows[0].Denied, .01, "%v, cv %v, %v of 404", service, cv, share)
+			}
+		}
 	}
 }
