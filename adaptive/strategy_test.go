@@ -71,7 +71,7 @@ func TestStrategyErrors(t *testing.T) {
 			continue
 		}
 		for want, opts := range map[string][]adaptive.Option{
-			name + ": the zero Option":                           {{}},
+			name + ": the zero Option":                       {{}},
 			name + ": does not take the option WithMaxKeys,": {adaptive.WithMaxKeys(5)},
 		} {
 			s := make(opts...)
@@ -88,7 +88,7 @@ func TestStrategyErrors(t *testing.T) {
 		"Default: duplicate option WithTarget":       adaptive.Default(adaptive.WithTarget(time.Second), adaptive.WithTarget(time.Second)),
 		"CompatKratos: duplicate option WithSignal":  strategy.CompatKratos(strategy.WithSignal(new(dial)), strategy.WithSignal(new(dial))),
 		"CompatKratos: signal is nil":                strategy.CompatKratos(strategy.WithSignal(nil)),
-		"cpu signal: duplicate option Threshold":      strategy.BBR(strategy.WithSignal(signal.CPU(signal.Threshold(.5), signal.Threshold(.5)))),
+		"cpu signal: duplicate option Threshold":     strategy.BBR(strategy.WithSignal(signal.CPU(signal.Threshold(.5), signal.Threshold(.5)))),
 		"Gradient2: lower limit is 0, want 1 or mor": strategy.Gradient2(adaptive.WithLimits(0, 0)),
 	} {
 		_, err := adaptive.New(s)

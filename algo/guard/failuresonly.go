@@ -7,24 +7,28 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// FailuresOnly charges l only for work that fails, against guessed passwords and scans. It peeks before the work and charges after it.
+// FailuresOnly charges l only for work that fails, against guessed passwords and scans. It peeks before the
+// work and charges after it.
 //
 //	perAddress := guard.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerMinute(5))))
 //	login = httpmw.Limit(perAddress, keyfunc.ClientIP())(login)
 //
-// It admits a request whose cost fits l at that moment. A release with the result [algo.Failed] charges the cost to the limit that was peeked,
-// whether it still fits or not; on Redis this takes another call. [algo.Succeeded] and [algo.Canceled] charge nothing. The adapters report
-// statuses below 400 and the code OK as Succeeded, and other answers, panics, and clients that leave before a status as Failed. A denial further
-// in is Canceled, unless a writer without Unwrap or an interceptor that returns another error hides it. Their option WithRefundIf names the
-// answers that are no failure.
+// It admits a request whose cost fits l at that moment. A release with the result [algo.Failed] charges the
+// cost to the limit that was peeked, whether it still fits or not; on Redis this takes another call.
+// [algo.Succeeded] and [algo.Canceled] charge nothing. The adapters report statuses below 400 and the code
+// OK as Succeeded, and other answers, panics, and clients that leave before a status as Failed. A denial
+// further in is Canceled, unless a writer without Unwrap or an interceptor that returns another error hides
+// it. Their option WithRefundIf names the answers that are no failure.
 //
-// Bound: over a token bucket, at most Burst + rate*(w + MaxWait) - n + c failures in any window of length w, where n is the cost of a request
-// and c the most units of a key in flight at once, at most Burst. It admits all of an attacker's simultaneous requests: put a limit on requests
-// in flight per key before it, in one decision (docs/guides/login.md).
+// Bound: over a token bucket, at most Burst + rate*(w + MaxWait) - n + c failures in any window of length
+// w, where n is the cost of a request and c the most units of a key in flight at once, at most Burst. It
+// admits all of an attacker's simultaneous requests: put a limit on requests in flight per key before it,
+// in one decision (docs/guides/login.md).
 //
-// l must state the remaining units and charge a lease of cost 0 when it is settled, as the limits over time of packages algo and distributed do;
-// if it states no Limit, FailuresOnly denies nothing. Put [NewBan] around FailuresOnly: inside, it never bans, because a peek is no offence.
-// FailuresOnly panics if l is nil.
+// l must state the remaining units and charge a lease of cost 0 when it is settled, as the limits over time
+// of packages algo and distributed do; if it states no Limit, FailuresOnly denies nothing. Put [NewBan]
+// around FailuresOnly: inside, it never bans, because a peek is no offence. FailuresOnly panics if l is
+// nil.
 func FailuresOnly(l algo.Limiter) algo.Limiter {
 	if l == nil {
 		panic("guard: FailuresOnly: the limiter is nil")
