@@ -72,7 +72,7 @@ func linearizable(t *testing.T, s subject) {
 		r := rates[rnd.IntN(len(rates))]
 		l := s.new(t, r)
 		ok := porcupine.CheckOperations(counter, record(t, l, rnd.Uint64()))
-		require.True(t, ok, "rate %v", r)
+		require.True(t, ok, "it is not safe for concurrent use: no order of the calls of four goroutines gives their answers; the rate is %v", r)
 	}
 }
 
