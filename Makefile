@@ -33,7 +33,8 @@ test: ## the tests without slow ones, in three minutes on a fresh machine of two
 
 check: ## the rest: all tests under the race detector, nested modules, 32 bits, FIPS 140-3, pictures, lint; 16 minutes
 	$(REDIS)
-	$(GO) test $(RACE) -vet=off -shuffle=on -parallel 2 -timeout 15m ./distributed/... ./...
+	$(GO) test $(RACE) -vet=off -shuffle=on -parallel 2 -timeout 15m ./distributed/... $$($(GO) list ./... | grep -v /adaptive$$)
+	$(GO) test $(RACE) -vet=off -shuffle=on -short ./adaptive # make long has its simulations whole
 	$(if $(RACE),,@echo "WARNING: no C compiler: the tests ran without the race detector")
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff && $(GO) vet ./... && \
 	  case $$m in programs/*) export GODEBUG=fips140=only;; esac && $(GO) test -timeout 9m ./...) || exit 1; done

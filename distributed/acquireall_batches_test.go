@@ -128,6 +128,7 @@ func TestNoProofsOfRepeatedKeys(t *testing.T) {
 // decisions, all limits are charged alike.
 func TestBatchesSpendBlocks(t *testing.T) {
 	store, server := onRedis(t, distributed.WithBlocks(1000), distributed.WithInstances(1))
+	require.NoError(t, store.Ping(ctx))
 	three := newLevels(t, store, algo.PerDay(100_000), "token-bucket")
 	server.Do("CONFIG", "RESETSTAT")
 	var fromBlocks atomic.Int64

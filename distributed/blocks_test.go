@@ -18,6 +18,7 @@ import (
 // A busy key is spent in the process.
 func TestBlocksSpareRedis(t *testing.T) {
 	store, server := onRedis(t, distributed.WithBlocks(1000), distributed.WithInstances(1))
+	require.NoError(t, store.Ping(ctx))
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerDay(100_000)))
 	server.Do("CONFIG", "RESETSTAT")
 	sources := map[algo.Source]int{}

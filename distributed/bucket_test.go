@@ -94,6 +94,7 @@ func BenchmarkAcquire(b *testing.B) {
 // A denial reads one key and writes nothing.
 func TestDenialWritesNothing(t *testing.T) {
 	store, server := onRedis(t, distributed.WithInstances(1)) // no heartbeats
+	require.NoError(t, store.Ping(ctx))                       // which asks its own questions
 	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(2)))
 	require.True(t, remote(t, l, "alice", 2).Allowed)
 	server.Do("CONFIG", "RESETSTAT")

@@ -22,6 +22,7 @@ func writes(server *redistest.Server) string {
 // requests would be denied.
 func TestRulesAreDecidedInOneStep(t *testing.T) {
 	store, server := onRedis(t)
+	require.NoError(t, store.Ping(ctx))
 	set := newRules(t, store)
 	require.NoError(t, set.Put(ctx, "tenant", rules.Rule{Limit: spec(t, "10/h")}))
 	require.NoError(t, set.Put(ctx, "user", rules.Rule{Limit: spec(t, "1/h"), Overrides: map[string]algo.Spec{"vip": spec(t, "2/h")}}))
