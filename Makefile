@@ -34,13 +34,13 @@ test: ## the tests without slow ones, in three minutes on a fresh machine of two
 check: ## the rest: all tests under the race detector, nested modules, 32 bits, FIPS 140-3, pictures, lint; 16 minutes
 	$(REDIS)
 	$(GO) test $(RACE) -vet=off -shuffle=on -parallel 2 -timeout 15m ./distributed/... $$($(GO) list ./... | grep -v /adaptive$$)
-	$(GO) test $(RACE) -vet=off -shuffle=on -short ./adaptive # make long has its simulations whole
+	$(GO) test $(RACE) -vet=off -shuffle=on -short -run 'C1_|M1_|G1_|S3_|Wait|FIFO|Close|CoDel|Wakes|Lost|Tenants|PerKey|Keyed|Peek|Hook' ./adaptive # make test has the simulations
 	$(if $(RACE),,@echo "WARNING: no C compiler: the tests ran without the race detector")
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff && $(GO) vet ./... && \
-	  case $$m in programs/*) export GODEBUG=fips140=only;; esac && $(GO) test -timeout 9m ./...) || exit 1; done
+	  case $$m in programs/*) export GODEBUG=fips140=only;; bench) s=-short;; esac && $(GO) test $$s -timeout 9m ./...) || exit 1; done
 	@GO="$(GO)" sh internal/workshop/cases/32bits.sh
 	GODEBUG=fips140=only $(GO) test -short -run 'Secret|Hash|Pepper|TestTokenBucket|TestCorrections|TestInFlightHolds|TestStartWithoutRedis' ./distributed ./distributed/rules # miniredis itself uses SHA-1
-	GODEBUG=fips140=only $(GO) test -vet=off -short ./keyfunc/... ./httpmw/... ./grpcmw/... # algo and adaptive link no cryptography
+	GODEBUG=fips140=only $(GO) test -vet=off -short ./keyfunc/... ./grpcmw # algo and adaptive link no cryptography
 	$(MAKE) shapes
 	git diff --exit-code --stat docs/shapes
 	$(MAKE) lint

@@ -261,8 +261,11 @@ func (h *History) judge(t *testing.T, by Limiter) verdict {
 // SLUICE_LONG.
 func TestHistories(t *testing.T) {
 	n := uint64(300)
-	if os.Getenv("SLUICE_LONG") != "" {
+	switch {
+	case os.Getenv("SLUICE_LONG") != "":
 		n = 3000
+	case testing.Short(): // make check
+		n = 100
 	}
 	all := make([]verdict, n)
 	var next atomic.Uint64
