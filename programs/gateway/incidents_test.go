@@ -46,7 +46,7 @@ func TestIncidents(t *testing.T) {
 					p.ask("/", "X-User", fmt.Sprint("bot-7.", i))
 				}
 			},
-			log:     `level=WARN msg="algo: the table of a limiter is full" code=algo.full limit=per-user overflowed=\d+ do="raise MaxKeys, or find the client that invents keys"`,
+			log:     `level=WARN msg="algo: the table of a limiter is full" code=algo.full limit=per-user overflowed=\d+ do="raise keys of the limit, or find the client that invents keys"`,
 			metric:  `ratelimit_keys_overflowed_total{.*ratelimit_policy="per-user".*} [1-9]`,
 			page:    []string{`"name":"per-user"`, `"origins":[{"part":1,"prefix":"bot-7."}]`},
 			runbook: "| `algo.full` |",
