@@ -254,9 +254,8 @@ func TestC2_AnswersToNobodyAreNoSuccesses(t *testing.T) {
 		base, _ := start(t, "HTTP/1.1", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			defer close(served)
 			httpmw.Limit(l, key("k"))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				w.WriteHeader(200) // which no client sees before the server flushes it
 				if name != "GET" {
-					w.(http.Flusher).Flush()
+					w.WriteHeader(200)
 				}
 				<-r.Context().Done()
 				_, _ = io.WriteString(w, "done")

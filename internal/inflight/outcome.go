@@ -49,7 +49,7 @@ func (f *Flight) outcome() algo.Outcome {
 	case f.refundIf != nil && (!gone || !gaveUp && outcome != algo.Failed) && f.refundIf(f.status()):
 		return algo.Canceled
 	}
-	if gone && f.w != nil && (f.w.late || f.w.flushed.Load() == 0 && !f.w.large) {
+	if gone && f.w != nil && f.w.late {
 		outcome = algo.Failed // nobody gets the answer
 	}
 	if gone || f.r.Method == http.MethodConnect || f.w != nil && f.w.streamed() {
